@@ -8,7 +8,7 @@ use std::thread;
 use flate2::{Compress, Compression, FlushCompress, Status};
 use libdeflater::{CompressionLvl, Compressor};
 
-use super::id::RecordId;
+use super::id::{DigestAlgorithm, RecordId};
 use super::record::Record;
 use super::{Error, Result};
 
@@ -29,19 +29,26 @@ const WHOLE_BYTES: usize = 1 << 20;
 /// to allocate.
 pub(super) struct Encoders {
     encoders: Vec<Encoder>,
+    digest: DigestAlgorithm,
 }
 
 impl Encoders {
     /// Creates compressors of `level` (0 to 9), one per core.
-    pub(super) fn new(level: u32) -> Self {
+    pub(super) fn new(level: u32, digest: DigestAlgorithm) -> Self {
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        Self::with_threads(level, threads.min(MAX_THREADS))
+        Self {
+            digest,
+            ..Self::with_threads(level, threads.min(MAX_THREADS))
+        }
     }
 
     /// Creates compressors for a given number of threads, at least one.
     pub(super) fn with_threads(level: u32, threads: usize) -> Self {
         let encoders = (0..threads.max(1)).map(|_| Encoder::new(level)).collect();
-        Self { encoders }
+        Self {
+            encoders,
+            digest: DigestAlgorithm::default(),
+        }
     }
 
     /// Returns the gzip members of `records`, in their order.
@@ -56,18 +63,19 @@ impl Encoders {
             _ => 1,
         };
         let next = &AtomicUsize::new(0);
+        let name = (warcinfo, self.digest);
         let mut encoders = self.encoders.iter_mut().take(threads);
         let own = encoders.next();
         let mut members = thread::scope(|scope| {
             // A thread that cannot be started is not needed: the running threads take its records.
             let helpers: Vec<_> = encoders
                 .filter_map(|encoder| {
-                    let work = move || encoder.take_turns(records, next, warcinfo);
+                    let work = move || encoder.take_turns(records, next, name);
                     thread::Builder::new().spawn_scoped(scope, work).ok()
                 })
                 .collect();
             let mut members = match own {
-                Some(encoder) => encoder.take_turns(records, next, warcinfo)?,
+                Some(encoder) => encoder.take_turns(records, next, name)?,
                 None => Vec::new(),
             };
             for helper in helpers {
@@ -111,7 +119,7 @@ impl Encoder {
         &mut self,
         records: &[Record],
         next: &AtomicUsize,
-        warcinfo: Option<RecordId>,
+        name: (Option<RecordId>, DigestAlgorithm),
     ) -> Result<Vec<(usize, Vec<u8>)>> {
         let mut members = Vec::new();
         loop {
@@ -119,13 +127,17 @@ impl Encoder {
             let Some(record) = records.get(index) else {
                 return Ok(members);
             };
-            members.push((index, self.member(record, warcinfo)?));
+            members.push((index, self.member(record, name)?));
         }
     }
 
     /// Encodes one record as one gzip member.
-    fn member(&mut self, record: &Record, warcinfo: Option<RecordId>) -> Result<Vec<u8>> {
-        let header = record.header(warcinfo);
+    fn member(
+        &mut self,
+        record: &Record,
+        (warcinfo, digest): (Option<RecordId>, DigestAlgorithm),
+    ) -> Result<Vec<u8>> {
+        let header = record.header_by(warcinfo, digest);
         let [head, payload] = record.block();
         let parts = [header.as_bytes(), head, payload, b"\r\n\r\n"];
         let length = parts.iter().map(|part| part.len()).sum();

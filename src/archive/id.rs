@@ -4,6 +4,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
 /// The identity of a record: a version 8 UUID (RFC 9562, section 5.8), written as `<urn:uuid:…>`.
@@ -116,6 +117,35 @@ impl Digest {
             hasher.update(part);
         }
         Self(hasher.finalize().into())
+    }
+}
+
+/// What the digests in headers are made with. Within gleaner a payload is known by its SHA-256
+/// whatever its record says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DigestAlgorithm {
+    /// SHA-256 in hexadecimal, as the annotated WARC/1.1 recommends.
+    #[default]
+    Sha256,
+    /// SHA-1 in Base32, as most crawlers write it and some tools expect it.
+    Sha1,
+}
+
+impl DigestAlgorithm {
+    /// Returns the digest of the concatenated parts, as headers have it.
+    pub fn digest<'a>(self, parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+        match self {
+            Self::Sha256 => Digest::of_parts(parts).to_string(),
+            Self::Sha1 => {
+                let mut hasher = Sha1::new();
+                for part in parts {
+                    hasher.update(part);
+                }
+                let digest = hasher.finalize();
+                format!("sha1:{}", data_encoding::BASE32.encode(&digest))
+            }
+        }
     }
 }
 

@@ -10,8 +10,10 @@
 //! (one file), `encode.rs` (bytes), `reader.rs` (reading back), `pack.rs` (bodies of duplicates).
 
 mod encode;
+mod foreign;
 mod id;
 mod memory;
+mod names;
 mod pack;
 mod reader;
 mod record;
@@ -21,14 +23,17 @@ mod warc;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use id::{Digest, RecordId};
+pub use foreign::RecordStream;
+pub use id::{Digest, DigestAlgorithm, RecordId};
 pub use memory::MemoryArchive;
+pub use names::{FileNames, is_archive_file, present};
 pub use pack::{
     MAX_DELTA_CONTENT, MAX_PACKED, PackBase, PackError, PackedBody, compress, pack, unpack,
 };
-pub use reader::{Limits, ReadRecord, SegmentReader, records};
+pub use reader::{Limits, ReadRecord, SegmentReader, http_head, records};
 pub use record::{Capture, Original, Record, RecordKind, Relation, Truncation};
 pub use segment::unacknowledged;
 pub use store_policy::{DuplicateBodies, StorePolicy};
@@ -46,6 +51,17 @@ pub trait Archive: Send {
     /// Appends `records` in order and returns the location of each. The records of one call never
     /// span two segments. On failure, none of them is in the archive.
     fn append(&mut self, records: &[Record]) -> Result<Vec<Location>>;
+
+    /// Ends the current file, if it has records: what is appended after it goes to the next. An
+    /// archive without files has nothing to end.
+    fn close(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Returns when the current file was begun, if it has records.
+    fn begun(&self) -> Option<Timestamp> {
+        None
+    }
 
     /// Makes everything appended so far durable and returns the end of it. On failure, what was
     /// appended since the last sync is in doubt, and the archive accepts nothing until it is
@@ -109,6 +125,16 @@ pub enum Error {
         /// Actual length, in bytes; 0 also if the file is missing.
         found: u64,
     },
+    /// There are two files where there should be one.
+    #[error(
+        "there is both {} and the same with `.open` behind it: keep the larger one, and move the \
+         other away",
+        path.display()
+    )]
+    Twice {
+        /// The file that is whole by its name.
+        path: PathBuf,
+    },
     /// A sync failed, so the system may have dropped what was written. Rewinding to the last
     /// acknowledged tail makes the archive usable again.
     #[error("the archive in {} failed to sync and must be rewound first", directory.display())]
@@ -169,6 +195,16 @@ impl Error {
     pub fn io_kind(&self) -> Option<io::ErrorKind> {
         match self {
             Error::Io { source, .. } => Some(source.kind()),
+            _ => None,
+        }
+    }
+
+    /// Returns the offset at which a record cannot be read, if this is about one.
+    pub fn offset(&self) -> Option<u64> {
+        match self {
+            Error::Torn { offset, .. }
+            | Error::Format { offset, .. }
+            | Error::TooLarge { offset, .. } => Some(*offset),
             _ => None,
         }
     }

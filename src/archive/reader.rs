@@ -7,9 +7,11 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Read, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use flate2::bufread::GzDecoder;
+use flate2::Compression;
+use flate2::bufread::{GzDecoder, GzEncoder};
 
-use super::id::Digest;
+use super::id::{Digest, DigestAlgorithm};
+use super::names::open_to_read;
 use super::{Error, Result};
 
 /// Maximum sizes of a record held in memory.
@@ -34,6 +36,8 @@ impl Default for Limits {
 /// A record as found in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadRecord {
+    /// The version line, such as `WARC/1.1`.
+    pub version: &'static str,
     /// Named fields in order, without the white space around values.
     pub headers: Vec<(String, String)>,
     /// The block.
@@ -56,8 +60,7 @@ impl ReadRecord {
     /// Splits a block that is an HTTP message into head (including the empty line that ends it) and
     /// payload.
     pub fn http_parts(&self) -> Option<(&[u8], &[u8])> {
-        let is_http = |value: &str| value.trim_start().starts_with("application/http");
-        if !self.header("Content-Type").is_some_and(is_http) {
+        if !is_http(&self.headers) {
             return None;
         }
         let end = self.block.windows(4).position(|w| w == b"\r\n\r\n")? + 4;
@@ -71,12 +74,46 @@ impl ReadRecord {
         profile.ends_with("/identical-payload-digest")
     }
 
-    /// Tells whether the block matches the SHA-256 digest in the header. Returns `None` if the
-    /// header has no digest, or one of another algorithm.
-    pub fn block_is_intact(&self) -> Option<bool> {
-        let named = Digest::parse(self.header("WARC-Block-Digest")?)?;
-        Some(named == Digest::of(&self.block))
+    /// Returns the record as it stands in a file that is not compressed.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = format!("{}\r\n", self.version).into_bytes();
+        for (name, value) in &self.headers {
+            bytes.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
+        }
+        bytes.extend_from_slice(b"\r\n");
+        bytes.extend_from_slice(&self.block);
+        bytes.extend_from_slice(b"\r\n\r\n");
+        bytes
     }
+
+    /// Returns the record as a gzip member.
+    pub fn to_member(&self) -> Vec<u8> {
+        let mut member = Vec::new();
+        let bytes = self.to_bytes();
+        let mut encoder = GzEncoder::new(&bytes[..], Compression::new(4));
+        // Both ends are memory.
+        let _ = encoder.read_to_end(&mut member);
+        member
+    }
+
+    /// Tells whether the block matches the digest in the header. Returns `None` if the header has
+    /// none, or one that gleaner does not write.
+    pub fn block_is_intact(&self) -> Option<bool> {
+        let named = self.header("WARC-Block-Digest")?;
+        if named.starts_with("sha1:") {
+            return Some(DigestAlgorithm::Sha1.digest([&self.block[..]]) == named);
+        }
+        Some(Digest::parse(named)? == Digest::of(&self.block))
+    }
+}
+
+/// Returns the head of the HTTP message in the record at `offset`, with the empty line that ends
+/// it; `None` if the record is no HTTP message, or its head is longer than a header may be. Less
+/// than the whole record is read, so its checksum says nothing.
+pub fn http_head(path: &Path, offset: u64, limits: Limits) -> Result<Option<Vec<u8>>> {
+    let mut reader = SegmentReader::open_at(path, offset, limits)?;
+    let head = reader.head();
+    head.map_err(|wrong| wrong.at(path, offset))
 }
 
 /// Reads the records of a segment, from the first one.
@@ -96,7 +133,7 @@ pub struct SegmentReader {
 impl SegmentReader {
     /// Starts reading at the record at `offset`.
     pub fn open_at(path: &Path, offset: u64, limits: Limits) -> Result<Self> {
-        let mut file = File::open(path).map_err(Error::io("open", path))?;
+        let mut file = open_to_read(path).map_err(Error::io("open", path))?;
         if offset > 0 {
             file.seek(SeekFrom::Start(offset))
                 .map_err(Error::io("read", path))?;
@@ -122,6 +159,27 @@ impl SegmentReader {
         Some(record.map_err(|wrong| wrong.at(&self.path, offset)))
     }
 
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "header and head are read within `Limits`"
+    )]
+    fn head(&mut self) -> std::result::Result<Option<Vec<u8>>, Wrong> {
+        let mut text = BufReader::new(GzDecoder::new(&mut self.file));
+        let (_, headers) = named_fields(&mut text, self.limits.header_bytes)?;
+        let block_length = content_length(&headers)?;
+        if !is_http(&headers) {
+            return Ok(None);
+        }
+        let mut block = text.take(block_length.min(self.limits.header_bytes));
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            if block.read_until(b'\n', &mut head)? == 0 {
+                return Ok(None);
+            }
+        }
+        Ok(Some(head))
+    }
+
     /// Reads one gzip member, which must contain one record and nothing else.
     #[expect(
         clippy::disallowed_methods,
@@ -129,7 +187,7 @@ impl SegmentReader {
     )]
     fn member(&mut self, offset: u64) -> std::result::Result<ReadRecord, Wrong> {
         let mut text = BufReader::new(GzDecoder::new(&mut self.file));
-        let headers = named_fields(&mut text, self.limits.header_bytes)?;
+        let (version, headers) = named_fields(&mut text, self.limits.header_bytes)?;
         let block_length = content_length(&headers)?;
         if block_length > self.limits.block_bytes {
             let limit = self.limits.block_bytes;
@@ -158,6 +216,7 @@ impl SegmentReader {
         }
         drop(text);
         Ok(ReadRecord {
+            version,
             headers,
             block,
             offset,
@@ -180,14 +239,14 @@ impl Iterator for SegmentReader {
 }
 
 /// Why a record could not be read, before its offset is added.
-enum Wrong {
+pub(super) enum Wrong {
     Io(io::Error),
     Format(String),
     TooLarge { length: u64, limit: u64 },
 }
 
 impl Wrong {
-    fn at(self, path: &Path, offset: u64) -> Error {
+    pub(super) fn at(self, path: &Path, offset: u64) -> Error {
         let path = path.to_owned();
         match self {
             Wrong::Io(source) => match source.kind() {
@@ -221,11 +280,14 @@ impl From<io::Error> for Wrong {
     }
 }
 
+/// The version and the named fields of a record.
+pub(super) type Head = (&'static str, Vec<(String, String)>);
+
 /// Reads the version line and the named fields up to the empty line, at most `limit` bytes.
-fn named_fields(
+pub(super) fn named_fields(
     text: &mut impl io::BufRead,
     limit: u64,
-) -> std::result::Result<Vec<(String, String)>, Wrong> {
+) -> std::result::Result<Head, Wrong> {
     let mut text = text.take(limit);
     let mut line = Vec::new();
     let mut next_line = || {
@@ -241,14 +303,16 @@ fn named_fields(
         Ok(String::from_utf8_lossy(without_end).into_owned())
     };
     let version = next_line()?;
-    if !matches!(version.trim_end(), "WARC/1.0" | "WARC/1.1") {
-        return Err(Wrong::Format("it does not begin with WARC/1.1".to_owned()));
-    }
+    let version = match version.trim_end() {
+        "WARC/1.0" => "WARC/1.0",
+        "WARC/1.1" => "WARC/1.1",
+        _ => return Err(Wrong::Format("it does not begin with WARC/1.1".to_owned())),
+    };
     let mut fields: Vec<(String, String)> = Vec::new();
     loop {
         let line = next_line()?;
         if line.is_empty() {
-            return Ok(fields);
+            return Ok((version, fields));
         }
         match (fields.last_mut(), line.split_once(':')) {
             // A folded value, which WARC/1.1 still allows (chapter 4).
@@ -268,7 +332,15 @@ fn named_fields(
     }
 }
 
-fn content_length(fields: &[(String, String)]) -> std::result::Result<u64, Wrong> {
+/// Returns `true` if named fields are those of a record with an HTTP message.
+fn is_http(fields: &[(String, String)]) -> bool {
+    fields
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case("Content-Type"))
+        .is_some_and(|(_, value)| value.trim_start().starts_with("application/http"))
+}
+
+pub(super) fn content_length(fields: &[(String, String)]) -> std::result::Result<u64, Wrong> {
     let mut lengths = fields
         .iter()
         .filter(|(name, _)| name.eq_ignore_ascii_case("Content-Length"));

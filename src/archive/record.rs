@@ -13,13 +13,16 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-use super::id::{Digest, RecordId};
+use super::id::{Digest, DigestAlgorithm, RecordId};
 
 /// The revisit profile of WARC/1.1, section 6.7.2: same payload, compared by digest.
 const IDENTICAL_PAYLOAD: &str = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
 
 /// The revisit profile of WARC/1.1, section 6.7.3: the server answered 304.
 const NOT_MODIFIED: &str = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
+
+/// The field with the digest of a payload.
+const PAYLOAD_DIGEST: &str = "WARC-Payload-Digest";
 
 /// Maximum length of a URI in a header, in bytes after escaping; longer ones are cut. Crawled URLs
 /// are far shorter. A record names at most two URIs, which keeps every header that is written well
@@ -135,7 +138,7 @@ impl Record {
         truncated: Option<Truncation>,
     ) -> Record {
         let mut fields = captured(capture);
-        fields.push(("WARC-Payload-Digest", payload_digest.to_string()));
+        fields.push((PAYLOAD_DIGEST, payload_digest.to_string()));
         if let Some(reason) = truncated {
             fields.push(("WARC-Truncated", reason.as_str().to_owned()));
         }
@@ -184,7 +187,7 @@ impl Record {
         let digest = text_value(&payload_digest.to_string());
         fields.extend([
             ("WARC-Profile", IDENTICAL_PAYLOAD.to_owned()),
-            ("WARC-Payload-Digest", digest),
+            (PAYLOAD_DIGEST, digest),
         ]);
         fields.extend(references(refers_to));
         fields.push(("WARC-Truncated", Truncation::Length.as_str().to_owned()));
@@ -192,17 +195,17 @@ impl Record {
     }
 
     /// Creates a revisit record for a 304 response (WARC/1.1, section 6.7.3): its headers, and a
-    /// reference to the response that is still valid with that one's payload digest, if it is in
-    /// the archive.
+    /// reference to the response that is still valid with that one's payload digest, as far as they
+    /// are known.
     pub fn not_modified(
         capture: &Capture<'_>,
         head: Vec<u8>,
-        refers_to: Option<(Original, Digest)>,
+        refers_to: Option<(Original, Option<Digest>)>,
     ) -> Record {
         let mut fields = captured(capture);
         fields.push(("WARC-Profile", NOT_MODIFIED.to_owned()));
         if let Some((original, digest)) = refers_to {
-            fields.push(("WARC-Payload-Digest", digest.to_string()));
+            fields.extend(digest.map(|digest| (PAYLOAD_DIGEST, digest.to_string())));
             fields.extend(references(&original));
         }
         Record::of_revisit(capture, fields, head)
@@ -341,10 +344,24 @@ impl Record {
         (self.head.len() + self.payload.len()) as u64
     }
 
+    /// Adds what the payload of a response is by its first bytes, as a media type (WARC/1.1,
+    /// section 5.14).
+    #[must_use]
+    pub fn identified_as(mut self, media_type: Option<&str>) -> Record {
+        let field = media_type.map(|it| ("WARC-Identified-Payload-Type", text_value(it)));
+        self.fields.extend(field);
+        self
+    }
+
     /// Returns everything before the block, as it is written: version line, named fields and empty
     /// line. `warcinfo` is the record that opens the segment. Takes one pass over the block, to
     /// compute its digest.
     pub fn header(&self, warcinfo: Option<RecordId>) -> String {
+        self.header_by(warcinfo, DigestAlgorithm::Sha256)
+    }
+
+    /// The same with digests of this kind.
+    pub fn header_by(&self, warcinfo: Option<RecordId>, algorithm: DigestAlgorithm) -> String {
         use fmt::Write as _;
         let mut text = String::with_capacity(768);
         text.push_str("WARC/1.1\r\n");
@@ -362,9 +379,14 @@ impl Record {
             field("WARC-Target-URI", target);
         }
         for (name, value) in &self.fields {
-            field(name, value);
+            let is_other = algorithm != DigestAlgorithm::Sha256 && *name == PAYLOAD_DIGEST;
+            if is_other && self.kind == RecordKind::Response {
+                field(name, &algorithm.digest([&self.payload[..]]));
+            } else {
+                field(name, value);
+            }
         }
-        field("WARC-Block-Digest", &Digest::of_parts(self.block()));
+        field("WARC-Block-Digest", &algorithm.digest(self.block()));
         if self.block_length() > 0 {
             field("Content-Type", &self.content_type);
         }

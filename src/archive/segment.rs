@@ -6,6 +6,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
+
 use super::id::RecordId;
 use super::reader::{Limits, SegmentReader};
 use super::{Error, Result};
@@ -16,6 +18,8 @@ pub(super) struct Segment {
     pub(super) path: PathBuf,
     /// Id of the segment's first record; `None` until that is written.
     pub(super) warcinfo: Option<RecordId>,
+    /// When it was begun.
+    pub(super) begun: Timestamp,
     /// Set if bytes were written since the last sync.
     pub(super) unsynced: bool,
     /// Set if a write failed, so that there may be bytes after the tail.
@@ -35,6 +39,7 @@ impl Segment {
             file,
             path,
             warcinfo: None,
+            begun: Timestamp::now(),
             unsynced: false,
             torn: false,
         })
@@ -56,6 +61,8 @@ impl Segment {
                 reason: "a segment must begin with a warcinfo record".to_owned(),
             });
         };
+        let begun = first.header("WARC-Date").and_then(|date| date.parse().ok());
+        let begun = begun.unwrap_or_else(Timestamp::now);
         let file = OpenOptions::new()
             .write(true)
             .open(path)
@@ -64,6 +71,7 @@ impl Segment {
             file,
             path: path.to_owned(),
             warcinfo: Some(id),
+            begun,
             unsynced: false,
             torn: false,
         })

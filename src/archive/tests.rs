@@ -847,3 +847,198 @@ fn what_is_no_record_is_refused() {
         "1000000 bytes, above 1000",
     );
 }
+
+/// Options of an archive whose files have names of a crawl.
+fn named(directory: &Path, max_segment_bytes: u64) -> WarcOptions {
+    WarcOptions {
+        names: FileNames::plain("gleaner").followed_by(0, "news-20260102030405-0123abcd"),
+        ..options(directory, max_segment_bytes)
+    }
+}
+
+const FIRST: &str = "news-20260102030405-0123abcd-00000.warc.gz";
+const SECOND: &str = "news-20260102030405-0123abcd-00001.warc.gz";
+
+fn names_in(directory: &Path) -> Vec<String> {
+    snapshot(directory).into_keys().collect()
+}
+
+#[test]
+fn a_file_has_its_name_when_it_is_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let (mut archive, _) = WarcArchive::open(named(place, 1 << 30), Start::Empty).unwrap();
+    archive.close().unwrap();
+    assert_eq!((archive.begun(), archive.end()), (None, Tail::default()));
+    let first = archive
+        .append(&[response("http://h.test/1", b"1")])
+        .unwrap()[0];
+    assert_eq!(archive.sync().unwrap().segment, 0);
+    assert_eq!(names_in(place), [format!("{FIRST}.open")]);
+    assert!(archive.begun().is_some());
+    // It is read under the name that it will have.
+    let read = |location| archive.options().read(location, Limits::default()).unwrap();
+    let before = read(&first);
+    archive.close().unwrap();
+    assert_eq!(names_in(place), [FIRST]);
+    assert_eq!(archive.begun(), None);
+    let next = Tail {
+        segment: 1,
+        offset: 0,
+    };
+    assert_eq!(archive.sync().unwrap(), next);
+    assert_eq!(
+        archive.options().read(&first, Limits::default()).unwrap(),
+        before
+    );
+    // What follows goes to the next file, in this process and in another.
+    archive
+        .append(&[response("http://h.test/2", b"2")])
+        .unwrap();
+    assert_eq!(
+        names_in(place),
+        [FIRST.to_owned(), format!("{SECOND}.open")]
+    );
+    let tail = archive.sync().unwrap();
+    drop(archive);
+    // The first may be moved away.
+    fs::remove_file(place.join(FIRST)).unwrap();
+    let (mut archive, found) = WarcArchive::open(named(place, 1 << 30), Start::At(tail)).unwrap();
+    assert_eq!(found, Recovery::default());
+    archive
+        .append(&[response("http://h.test/3", b"3")])
+        .unwrap();
+    archive.close().unwrap();
+    assert_eq!(names_in(place), [SECOND]);
+    assert_eq!(read_all(place).len(), 3);
+}
+
+/// Whatever a kill leaves between the steps of closing, no acknowledged record is lost or twice.
+#[test]
+fn a_kill_while_a_file_is_closed_costs_nothing() {
+    let check = |is_renamed: bool, unacknowledged: bool, expected: &[&str]| {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path();
+        let (mut archive, _) = WarcArchive::open(named(place, 1 << 30), Start::Empty).unwrap();
+        archive
+            .append(&[response("http://h.test/1", b"1")])
+            .unwrap();
+        let tail = archive.sync().unwrap();
+        if unacknowledged {
+            archive
+                .append(&[response("http://h.test/lost", b"?")])
+                .unwrap();
+        }
+        if is_renamed {
+            archive.close().unwrap();
+        }
+        drop(archive);
+        let (mut archive, _) = WarcArchive::open(named(place, 1 << 30), Start::At(tail)).unwrap();
+        archive
+            .append(&[response("http://h.test/2", b"2")])
+            .unwrap();
+        archive.sync().unwrap();
+        assert_eq!(names_in(place), expected, "{is_renamed} {unacknowledged}");
+        let found = read_all(place);
+        let targets = found.iter().filter_map(|it| it.header("WARC-Target-URI"));
+        let targets: Vec<_> = targets.collect();
+        assert_eq!(targets, ["http://h.test/1", "http://h.test/2"]);
+    };
+    let open = &*format!("{FIRST}.open");
+    check(false, false, &[open]);
+    check(false, true, &[open]);
+    check(true, false, &[FIRST, &format!("{SECOND}.open")]);
+    check(true, true, &[open]);
+}
+
+#[test]
+fn a_full_file_is_closed_and_a_rewind_leaves_it_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let (mut archive, _) = WarcArchive::open(named(place, 3_000), Start::Empty).unwrap();
+    archive
+        .append(&[response("http://h.test/1", b"1")])
+        .unwrap();
+    let tail = archive.sync().unwrap();
+    archive
+        .append(&[response("http://h.test/2", &[7; 2_000])])
+        .unwrap();
+    assert_eq!(
+        names_in(place),
+        [FIRST.to_owned(), format!("{SECOND}.open")]
+    );
+    archive.rewind(&tail).unwrap();
+    assert_eq!(names_in(place), [FIRST]);
+    archive
+        .append(&[response("http://h.test/3", b"3")])
+        .unwrap();
+    assert_eq!(
+        names_in(place),
+        [FIRST.to_owned(), format!("{SECOND}.open")]
+    );
+}
+
+/// Files of a crawl before its files had such names stay where they are, and a directory whose
+/// store is lost is not written to beside what it had.
+#[test]
+fn files_of_other_names_are_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let (mut archive, _) = open(place, 1 << 30, None);
+    archive
+        .append(&[response("http://h.test/1", b"1")])
+        .unwrap();
+    let tail = archive.sync().unwrap();
+    drop(archive);
+    let names = FileNames::plain("gleaner").followed_by(1, "news-20260102030405-0123abcd");
+    let later = WarcOptions {
+        names,
+        ..options(place, 1 << 30)
+    };
+    let (mut archive, _) = WarcArchive::open(later, Start::At(tail)).unwrap();
+    archive
+        .append(&[response("http://h.test/2", b"2")])
+        .unwrap();
+    archive.close().unwrap();
+    archive
+        .append(&[response("http://h.test/3", b"3")])
+        .unwrap();
+    let old = "gleaner-00000000.warc.gz";
+    assert_eq!(names_in(place), [old.to_owned(), format!("{SECOND}.open")]);
+    drop(archive);
+    let names = FileNames::plain("gleaner").followed_by(0, "other-20270102030405-0123abcd");
+    let other = WarcOptions {
+        names,
+        ..options(place, 1 << 30)
+    };
+    let (_, found) = WarcArchive::open(other, Start::At(Tail::default())).unwrap();
+    assert_eq!(found.set_aside.len(), 2, "{found:?}");
+    // Two files of one name are for a person to tell apart.
+    fs::write(place.join(FIRST), "x").unwrap();
+    fs::write(place.join(format!("{FIRST}.open")), "x").unwrap();
+    let refused = WarcArchive::open(named(place, 1 << 30), Start::At(Tail::default()));
+    assert!(matches!(refused, Err(Error::Twice { .. })));
+}
+
+#[test]
+fn digests_are_of_the_kind_that_is_wanted() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let wanted = WarcOptions {
+        digest: DigestAlgorithm::Sha1,
+        ..options(place, 1 << 30)
+    };
+    let (mut archive, _) = WarcArchive::open(wanted, Start::Empty).unwrap();
+    let record = response("http://h.test/", b"hello").identified_as(Some("text/plain"));
+    archive.append(&[record]).unwrap();
+    let found = read_all(place);
+    assert!(found.iter().all(|it| it.block_is_intact() == Some(true)));
+    let of = |name| found[1].header(name).unwrap();
+    // `printf hello | openssl sha1 -binary | base32`
+    assert_eq!(
+        of("WARC-Payload-Digest"),
+        "sha1:VL2MMHO4YXUKFWV63YHTWSBM3GXKSQ2N"
+    );
+    assert_eq!(of("WARC-Identified-Payload-Type"), "text/plain");
+    assert!(of("WARC-Block-Digest").starts_with("sha1:"));
+}

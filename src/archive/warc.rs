@@ -1,6 +1,6 @@
-//! The archive on disk: a directory of segments `<prefix>-<number>.warc.gz`, each a chain of gzip
-//! members that begins with a warcinfo record. Segments are written one after the other and only at
-//! the end.
+//! The archive on disk: a directory of segments, each a chain of gzip members that begins with a
+//! warcinfo record (`names.rs` has their names). Segments are written one after the other and only
+//! at the end. One that is closed is never written to again, and may be moved away.
 //!
 //! A crash can leave a longer last segment, or more segments, than the store acknowledged;
 //! [`WarcArchive::open`] cuts off the former and sets the latter aside. Nothing before the
@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 
 use super::encode::Encoders;
-use super::id::{Digest, RecordId};
+use super::id::{Digest, DigestAlgorithm, RecordId};
+use super::names::{FileNames, marked};
 use super::reader::{self, Limits, SegmentReader};
 use super::record::Record;
 use super::segment::{Segment, create_directory, sync_directory, unacknowledged};
@@ -27,13 +28,16 @@ const RECORD_OVERHEAD: u64 = 1024;
 /// Directory of the archive of texts in a data directory, and the prefix of its files.
 const TEXTS: &str = "texts";
 
+/// Maximum length of the part of a name before the number, in bytes.
+const MAX_STEM: usize = 200;
+
 /// Where and how records are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WarcOptions {
     /// Directory of the segments; created if there is none.
     pub directory: PathBuf,
-    /// First part of the file names: letters, digits, `-`, `_` and `.`.
-    pub prefix: String,
+    /// The names of the segments, of letters, digits, `-`, `_` and `.`.
+    pub names: FileNames,
     /// Size in bytes after which a new segment begins. Only an append that is larger by itself
     /// makes a larger segment. Default: 1 GB, as annex C of the standard recommends.
     pub max_segment_bytes: u64,
@@ -41,6 +45,8 @@ pub struct WarcOptions {
     /// 4 (64 us a page), level 1 takes 77 % of its CPU time and 5 % more space, level 6 128 % and
     /// 2 % less. Level 9 takes more than twice the time of level 6 and 1 % less space.
     pub compression: u32,
+    /// What the digests in headers are made with.
+    pub digest: DigestAlgorithm,
     /// Fields of the warcinfo record that opens each segment, as name and value. `software`,
     /// `format` and `conformsTo` are added if missing.
     pub info: Vec<(String, String)>,
@@ -51,36 +57,52 @@ impl WarcOptions {
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
             directory: directory.into(),
-            prefix: "gleaner".to_owned(),
+            names: FileNames::plain("gleaner"),
             max_segment_bytes: 1_000_000_000,
             compression: 4,
+            digest: DigestAlgorithm::default(),
             info: Vec::new(),
         }
     }
 
     /// Returns the default options for the pages of the crawl in a data directory.
-    pub fn pages_of(data: &Path) -> Self {
-        Self::new(data.join("warc"))
+    pub fn pages_of(data: &Path, names: FileNames) -> Self {
+        Self {
+            names,
+            ..Self::new(data.join("warc"))
+        }
     }
 
     /// Returns the default options for the archive of texts of the crawl in a data directory.
-    pub fn texts_of(data: &Path) -> Self {
+    pub fn texts_of(data: &Path, names: FileNames) -> Self {
         Self {
-            prefix: TEXTS.to_owned(),
+            names,
             ..Self::new(data.join(TEXTS))
         }
     }
 
-    /// Returns the path of a file of either archive of the crawl in a data directory.
+    /// Returns the path of a file of either archive of the crawl in a data directory, by its whole
+    /// name.
     pub fn path_of(data: &Path, file: &str) -> PathBuf {
-        let is_of_texts = Self::texts_of(data).segment_number(file).is_some();
-        let directory = if is_of_texts { TEXTS } else { "warc" };
+        let after = file.strip_prefix(TEXTS).unwrap_or_default();
+        let directory = match after.starts_with('-') {
+            true => TEXTS,
+            false => "warc",
+        };
         data.join(directory).join(file)
     }
 
-    /// Returns the path of segment `number`.
+    /// Returns the path of segment `number` once it is closed. Readers find it before, too.
     pub fn segment_path(&self, number: u32) -> PathBuf {
-        self.directory.join(self.segment_name(number))
+        self.directory.join(self.names.name(number))
+    }
+
+    /// Returns the path of segment `number` while it is written.
+    fn open_path(&self, number: u32) -> PathBuf {
+        match self.names.is_marked(number) {
+            true => marked(&self.segment_path(number)),
+            false => self.segment_path(number),
+        }
     }
 
     /// Reads the record at `location`.
@@ -93,24 +115,17 @@ impl WarcOptions {
         }))
     }
 
-    /// Returns the file name of segment `number`.
-    pub fn segment_name(&self, number: u32) -> String {
-        format!("{}-{number:08}.warc.gz", self.prefix)
-    }
-
-    /// Returns the number in a segment's file name, or `None` if it is another file.
-    fn segment_number(&self, name: &str) -> Option<u32> {
-        let number = name.strip_prefix(&self.prefix)?.strip_prefix('-')?;
-        let number = number.strip_suffix(".warc.gz")?.parse().ok()?;
-        (self.segment_name(number) == name).then_some(number)
-    }
-
     fn check(&self) -> Result<()> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        if self.prefix.is_empty() || self.prefix.len() > 200 || !self.prefix.chars().all(allowed) {
+        let is_allowed = |part: &&str| {
+            (1..=MAX_STEM).contains(&part.len())
+                && part.chars().all(allowed)
+                && !part.starts_with(['-', '.'])
+        };
+        if let Some(part) = self.names.parts().find(|part| !is_allowed(part)) {
             return Err(Error::Option {
-                option: "prefix",
-                value: self.prefix.clone(),
+                option: "names",
+                value: part.to_owned(),
                 expected: "give 1 to 200 letters, digits, `-`, `_` or `.`",
             });
         }
@@ -132,6 +147,15 @@ pub struct Recovery {
     pub bytes_cut: u64,
     /// Files with what no tail acknowledged, under their new names.
     pub set_aside: Vec<PathBuf>,
+}
+
+/// A segment in the directory.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    number: u32,
+    length: u64,
+    /// Set if its name says that it is being written.
+    is_open: bool,
 }
 
 /// What becomes of what follows a tail.
@@ -179,7 +203,7 @@ impl WarcArchive {
         options.check()?;
         create_directory(&options.directory)?;
         let mut archive = WarcArchive {
-            encoders: Encoders::new(options.compression),
+            encoders: Encoders::new(options.compression, options.digest),
             options,
             tail: Tail::default(),
             segment: None,
@@ -208,38 +232,52 @@ impl WarcArchive {
     fn cut(&mut self, tail: &Tail, rest: Rest) -> Result<Recovery> {
         let segments = self.segments()?;
         let path = self.options.segment_path(tail.segment);
-        let found = segments
-            .iter()
-            .find(|(number, _)| *number == tail.segment)
-            .map(|(_, length)| *length);
-        if found.unwrap_or(0) < tail.offset {
+        let found = segments.iter().find(|it| it.number == tail.segment);
+        let length = found.map_or(0, |it| it.length);
+        if length < tail.offset {
             return Err(Error::TailBeyondEnd {
                 path,
                 acknowledged: tail.offset,
-                found: found.unwrap_or(0),
+                found: length,
             });
         }
-        // Done before anything is cut: if this fails, the directory is unchanged.
+        // It was closed, and the next was not acknowledged any more: what is closed stays so.
+        let is_marked = self.options.names.is_marked(tail.segment);
+        let is_closed = is_marked && found.is_some_and(|it| !it.is_open);
+        let stays = is_closed && length == tail.offset;
+        // Done before anything is cut: if this fails, no byte has changed.
         let segment = match tail.offset {
             0 => None,
-            _ => Some(Segment::reopen(&path)?),
+            _ if stays => None,
+            _ => {
+                let open = self.options.open_path(tail.segment);
+                if is_closed {
+                    fs::rename(&path, &open).map_err(Error::io("rename", &path))?;
+                }
+                Some(Segment::reopen(&open)?)
+            }
         };
         // If one of the following steps fails, the open file and the old tail are no longer valid.
         self.in_doubt = true;
         let mut recovery = Recovery::default();
         // Last first, so that a crash in between leaves no gap.
-        for (number, length) in segments.into_iter().rev() {
+        for Found {
+            number,
+            length,
+            is_open,
+        } in segments.into_iter().rev()
+        {
             if number > tail.segment || (number == tail.segment && tail.offset == 0) {
                 if rest == Rest::Removed {
-                    let path = self.options.segment_path(number);
+                    let path = self.found_path(number, is_open);
                     fs::remove_file(&path).map_err(Error::io("remove", &path))?;
                 } else {
-                    recovery.set_aside.push(self.set_aside(number)?);
+                    recovery.set_aside.push(self.set_aside(number, is_open)?);
                 }
             } else if number == tail.segment && length > tail.offset {
                 if rest == Rest::Kept {
                     let copy = self.unacknowledged(number)?;
-                    copy_end(&path, tail.offset, &copy)?;
+                    copy_end(&self.options.open_path(number), tail.offset, &copy)?;
                     recovery.set_aside.push(copy);
                 }
                 if let Some(segment) = &segment {
@@ -248,26 +286,48 @@ impl WarcArchive {
                 recovery.bytes_cut += length - tail.offset;
             }
         }
+        if *tail == Tail::default() && rest != Rest::Removed {
+            self.set_strangers_aside(&mut recovery)?;
+        }
         self.entry_unsynced = true;
         self.in_doubt = false;
         self.segment = segment;
-        self.tail = *tail;
+        self.tail = match stays && tail.offset > 0 {
+            true => self.after(tail.segment)?,
+            false => *tail,
+        };
         Ok(recovery)
     }
 
     /// Renames every segment, so that a new archive can begin beside them.
     fn set_all_aside(&mut self) -> Result<Recovery> {
         let mut recovery = Recovery::default();
-        for (number, _) in self.segments()? {
-            recovery.set_aside.push(self.set_aside(number)?);
+        for found in self.segments()? {
+            recovery
+                .set_aside
+                .push(self.set_aside(found.number, found.is_open)?);
         }
+        self.set_strangers_aside(&mut recovery)?;
         self.entry_unsynced = true;
         Ok(recovery)
     }
 
+    /// Renames what a crawl of another name left in the directory: its store is lost.
+    fn set_strangers_aside(&self, recovery: &mut Recovery) -> Result<()> {
+        for name in self.entries()? {
+            if self.options.names.is_strange(&name) {
+                let from = self.options.directory.join(&name);
+                let to = unacknowledged(&from).map_err(Error::io("examine", &from))?;
+                fs::rename(&from, &to).map_err(Error::io("set aside", &from))?;
+                recovery.set_aside.push(to);
+            }
+        }
+        Ok(())
+    }
+
     /// Renames a segment, and returns its new path.
-    fn set_aside(&self, number: u32) -> Result<PathBuf> {
-        let from = self.options.segment_path(number);
+    fn set_aside(&self, number: u32, is_open: bool) -> Result<PathBuf> {
+        let from = self.found_path(number, is_open);
         let to = self.unacknowledged(number)?;
         fs::rename(&from, &to).map_err(Error::io("set aside", &from))?;
         Ok(to)
@@ -279,24 +339,61 @@ impl WarcArchive {
         unacknowledged(&path).map_err(Error::io("examine", &path))
     }
 
-    /// Returns number and length of every segment, in order.
-    fn segments(&self) -> Result<Vec<(u32, u64)>> {
+    fn found_path(&self, number: u32, is_open: bool) -> PathBuf {
+        match is_open {
+            true => self.options.open_path(number),
+            false => self.options.segment_path(number),
+        }
+    }
+
+    /// Returns the names in the directory, in order.
+    fn entries(&self) -> Result<Vec<String>> {
         let directory = &self.options.directory;
-        let mut segments = Vec::new();
+        let mut names = Vec::new();
         for entry in fs::read_dir(directory).map_err(Error::io("list", directory))? {
             let entry = entry.map_err(Error::io("list", directory))?;
-            let name = entry.file_name();
-            let Some(number) = name.to_str().and_then(|n| self.options.segment_number(n)) else {
+            names.extend(entry.file_name().into_string().ok());
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Returns every segment, in order.
+    fn segments(&self) -> Result<Vec<Found>> {
+        let mut segments: Vec<Found> = Vec::new();
+        for name in self.entries()? {
+            let Some((number, is_open)) = self.options.names.number(&name) else {
                 continue;
             };
-            let path = entry.path();
-            let length = fs::metadata(&path)
-                .map_err(Error::io("examine", &path))?
-                .len();
-            segments.push((number, length));
+            let path = self.options.directory.join(name);
+            let about = fs::metadata(&path).map_err(Error::io("examine", &path))?;
+            segments.push(Found {
+                number,
+                is_open,
+                length: about.len(),
+            });
         }
-        segments.sort_unstable();
-        Ok(segments)
+        segments.sort_unstable_by_key(|it| it.number);
+        let twice = segments.windows(2).find(|it| it[0].number == it[1].number);
+        match twice {
+            Some(twice) => Err(Error::Twice {
+                path: self.options.segment_path(twice[0].number),
+            }),
+            None => Ok(segments),
+        }
+    }
+
+    /// Returns the beginning of the segment after one.
+    fn after(&self, segment: u32) -> Result<Tail> {
+        let next = segment.checked_add(1).ok_or(Error::Option {
+            option: "max_segment_bytes",
+            value: self.options.max_segment_bytes.to_string(),
+            expected: "there are no more segment numbers, give more bytes to a segment",
+        })?;
+        Ok(Tail {
+            segment: next,
+            offset: 0,
+        })
     }
 
     /// Starts a new segment if `expected` more bytes may not fit into the current one.
@@ -305,19 +402,7 @@ impl WarcArchive {
         if self.tail.offset == 0 || !full {
             return Ok(());
         }
-        let next = self.tail.segment.checked_add(1).ok_or(Error::Option {
-            option: "max_segment_bytes",
-            value: self.options.max_segment_bytes.to_string(),
-            expected: "there are no more segment numbers, give more bytes to a segment",
-        })?;
-        // The old segment is not opened again, so it has to be synced now.
-        self.sync_segment()?;
-        self.segment = None;
-        self.tail = Tail {
-            segment: next,
-            offset: 0,
-        };
-        Ok(())
+        self.close()
     }
 
     /// Returns the id of the current segment's warcinfo record, and its bytes if they are still to
@@ -354,7 +439,7 @@ impl WarcArchive {
         let open = match &mut self.segment {
             Some(open) => open,
             none => {
-                let created = Segment::create(self.options.segment_path(segment))?;
+                let created = Segment::create(self.options.open_path(segment))?;
                 self.entry_unsynced = true;
                 none.insert(created)
             }
@@ -396,7 +481,7 @@ impl WarcArchive {
 
     /// Creates the record that opens segment `number`.
     fn warcinfo(&self, number: u32) -> Record {
-        let name = self.options.segment_name(number);
+        let name = self.options.names.name(number);
         let date = Timestamp::now();
         let defaults = [
             (
@@ -442,6 +527,34 @@ impl Archive for WarcArchive {
         let (warcinfo, opening) = self.opening()?;
         let members = self.encoders.encode(records, Some(warcinfo))?;
         self.write(warcinfo, opening, &members)
+    }
+
+    /// The file is whole and synced before it gets its name, and the directory is synced before
+    /// the tail moves on. A crash in between leaves a closed file of the acknowledged length, or a
+    /// longer one that is opened again and cut.
+    fn close(&mut self) -> Result<()> {
+        self.refuse_doubt()?;
+        if self.tail.offset == 0 {
+            return Ok(());
+        }
+        let next = self.after(self.tail.segment)?;
+        // It is not opened again, so it has to be synced now.
+        self.sync_segment()?;
+        let (open, closed) = (
+            self.options.open_path(self.tail.segment),
+            self.options.segment_path(self.tail.segment),
+        );
+        if open != closed {
+            fs::rename(&open, &closed).map_err(Error::io("rename", &open))?;
+            self.entry_unsynced = true;
+        }
+        self.segment = None;
+        self.tail = next;
+        Ok(())
+    }
+
+    fn begun(&self) -> Option<Timestamp> {
+        self.segment.as_ref().map(|segment| segment.begun)
     }
 
     fn sync(&mut self) -> Result<Tail> {
@@ -496,22 +609,6 @@ mod tests {
     }
 
     #[test]
-    fn segment_names_round_trip() {
-        let options = WarcOptions::new("d");
-        let check = |name: &str, expected| assert_eq!(options.segment_number(name), expected);
-        check("gleaner-00000000.warc.gz", Some(0));
-        check("gleaner-00000012.warc.gz", Some(12));
-        check("gleaner-123456789.warc.gz", Some(123_456_789));
-        check("gleaner-0000012.warc.gz", None);
-        check("gleaner-000000012.warc.gz", None);
-        check("gleaner-+0000012.warc.gz", None);
-        check("gleaner-99999999999.warc.gz", None);
-        check("gleaner-00000012.warc.gz.unacknowledged", None);
-        check("gleaner-x-00000012.warc.gz", None);
-        check("other-00000012.warc.gz", None);
-    }
-
-    #[test]
     fn options_without_meaning_are_refused() {
         let directory = tempfile::tempdir().unwrap();
         let refused = |change: fn(&mut WarcOptions)| {
@@ -522,8 +619,10 @@ mod tests {
                 Err(Error::Option { .. })
             )
         };
-        assert!(refused(|options| options.prefix.clear()));
-        assert!(refused(|options| options.prefix = "../elsewhere".into()));
+        assert!(refused(|options| options.names = FileNames::plain("")));
+        assert!(refused(
+            |options| options.names = FileNames::plain("../elsewhere")
+        ));
         assert!(refused(|options| options.compression = 10));
         assert!(!refused(|_| {}));
     }

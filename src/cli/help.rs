@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use clap::Command;
 
 /// The headings, and the commands under each.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 7] = [
     ("Crawl", &["demo", "crawl", "daemon", "retry", "restore"]),
     (
         "Control a running crawl",
@@ -23,6 +23,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         &["normalize", "robots", "sitemap", "extract"],
     ),
     ("Deduplicate a corpus", &["dedup", "fingerprint"]),
+    ("Work with WARC files", &["warc"]),
     ("Set up", &["config", "completions", "man"]),
 ];
 

@@ -24,6 +24,7 @@ mod urls;
 mod written;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 pub use dedup::RuleSettings;
 pub use domains::DomainSettings;
@@ -40,7 +41,9 @@ pub use urls::{UrlRuleSettings, UrlSettings};
 pub use crate::units::{Size, Span};
 
 use crate::dedup::Rule;
-use crate::engine::{ArchiveOptions, DuplicateBodies, Opening, Options, StorePolicy};
+use crate::engine::{
+    ArchiveOptions, DigestAlgorithm, DuplicateBodies, Opening, Options, StorePolicy,
+};
 use crate::fetch::{FetchOptions, FetchOverrides};
 use crate::frontier::{
     CrawlPolicy, Limits, Policies, Policy, Politeness, RevisitMode, RevisitPolicy, SeenOptions,
@@ -120,10 +123,23 @@ pub struct ArchiveSettings {
     pub duplicate_bodies: DuplicateBodies,
     /// Whether bodies that are neither HTML nor text are stored.
     pub other_types: bool,
+    /// First part of the names of WARC files.
+    pub prefix: String,
     /// Size at which a new WARC file is started.
     pub max_file: Size,
+    /// Age at which a WARC file is closed, however small it is; `None` for never, and an hour for a
+    /// daemon.
+    pub max_age: Option<Span>,
     /// gzip level, 0 to 9.
     pub compression: u32,
+    /// What the digests of blocks and payloads are made with: sha256 or sha1.
+    pub digest: DigestAlgorithm,
+    /// Who crawls, as each WARC file says.
+    pub operator: Option<String>,
+    /// The collection that the crawl is part of, as each WARC file says.
+    pub collection: Option<String>,
+    /// What the crawl is, as each WARC file says.
+    pub description: Option<String>,
     /// Size at which the log file is rotated.
     pub max_log: Size,
     /// Whether credentials from the configuration are hidden in recorded requests.
@@ -136,12 +152,27 @@ impl Default for ArchiveSettings {
             store: StorePolicy::default(),
             duplicate_bodies: DuplicateBodies::default(),
             other_types: true,
+            prefix: "gleaner".to_owned(),
             max_file: Size(1_000_000_000),
+            max_age: None,
             compression: 4,
+            digest: DigestAlgorithm::default(),
+            operator: None,
+            collection: None,
+            description: None,
             max_log: Size(100_000_000),
             hide_credentials: true,
         }
     }
+}
+
+/// Returns `true` if the names of files can begin with this. Those of texts begin with `texts`.
+fn is_prefix(prefix: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    prefix.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && prefix.len() <= 100
+        && prefix.chars().all(allowed)
+        && prefix.split('-').next() != Some("texts")
 }
 
 /// Memory, queues and checkpoints.
@@ -234,6 +265,10 @@ impl Config {
                 other_types: self.archive.other_types,
                 max_segment_bytes: self.archive.max_file.0,
                 compression: self.archive.compression,
+                prefix: self.archive.prefix.clone(),
+                max_age: self.archive.max_age.map(|age| age.0),
+                digest: self.archive.digest,
+                info: self.warcinfo(),
             },
             log_max_bytes: self.archive.max_log.0,
             max_memory: self.state.max_memory.0,
@@ -245,6 +280,45 @@ impl Config {
             opening: Opening::default(),
             failpoint: None,
         })
+    }
+
+    /// What the first record of each file of the archive says of the crawl: whose it is, which
+    /// bodies it keeps, and a digest of all settings, to tell files that were written by others.
+    fn warcinfo(&self) -> Vec<(String, String)> {
+        let archive = &self.archive;
+        let word = |value: serde_json::Result<serde_json::Value>| match value {
+            Ok(serde_json::Value::String(word)) => word,
+            _ => String::new(),
+        };
+        let policy = format!(
+            "bodies {}, of duplicates {}, of other types {}",
+            word(serde_json::to_value(archive.store)),
+            word(serde_json::to_value(archive.duplicate_bodies)),
+            if archive.other_types {
+                "kept"
+            } else {
+                "left out"
+            },
+        );
+        // Secrets are hidden in it.
+        let settings = flatten(self).into_iter();
+        let settings = settings.map(|(key, value)| format!("{key} = {value}\n"));
+        let digest = Sha256::digest(settings.collect::<String>());
+        let own = |name, value: &Option<String>| (name, value.clone());
+        let fields = [
+            own("operator", &archive.operator),
+            own("isPartOf", &archive.collection),
+            own("description", &archive.description),
+            ("policy", Some(policy)),
+            (
+                "settings-digest",
+                Some(format!("sha256:{}", hex::encode(digest))),
+            ),
+        ];
+        let fields = fields.into_iter();
+        fields
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect()
     }
 
     /// How hosts are treated that have no settings of their own.
@@ -297,6 +371,13 @@ impl Config {
             }
             _ if self.state.urls_in_memory == 0 => refuse("state.urls_in_memory", "at least 1"),
             _ if self.archive.compression > 9 => refuse("archive.compression", "0 to 9"),
+            _ if !is_prefix(&self.archive.prefix) => refuse(
+                "archive.prefix",
+                "1 to 100 letters, digits, `-`, `_` or `.`, the first of them a letter or digit, and not `texts`",
+            ),
+            _ if self.archive.max_age == Some(Span::ZERO) => {
+                refuse("archive.max_age", "more than 0")
+            }
             _ if self.revisit.interval == Span::ZERO => refuse("revisit.interval", "more than 0"),
             _ if self.revisit.min_interval == Span::ZERO => {
                 refuse("revisit.min_interval", "more than 0")

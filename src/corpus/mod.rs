@@ -29,6 +29,8 @@ mod expiry;
 mod saved;
 mod verdicts;
 
+pub mod warc;
+
 mod error;
 
 pub use error::Error;

@@ -40,7 +40,7 @@ pub struct StoredFor {
 }
 
 /// The place of a response in the archive.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Stored {
     /// The record's UUID; zeros if the earlier crawl that wrote the record gave it another kind of
     /// id.

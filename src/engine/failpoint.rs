@@ -29,6 +29,8 @@ pub enum Step {
     RunsInstalled,
     /// A checkpoint has removed the deltas that it covers.
     DeltasRemoved,
+    /// A file of the archive is closed, and the store does not know yet.
+    FileClosed,
     /// At the start, the fingerprints of pages were recomputed.
     Refingerprinted,
     /// At the start, documents and runs were rebuilt from new fingerprints.
@@ -40,8 +42,9 @@ pub enum Step {
 }
 
 impl Step {
-    /// All steps, in order. The last four are reached only if fingerprints are recomputed or a data
-    /// directory of an older format is opened.
+    /// All steps, in order. Of the last five, the first is reached when a run ends or a file is
+    /// old, and the others only if fingerprints are recomputed or a data directory of an older
+    /// format is opened.
     pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Returns the step's name on the command line.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::failpoint::Failpoint;
 use super::messages::Opening;
-use crate::archive::{DuplicateBodies, StorePolicy};
+use crate::archive::{DigestAlgorithm, DuplicateBodies, StorePolicy};
 use crate::dedup::{Features, Rules};
 use crate::fetch::FetchOptions;
 use crate::frontier::{Limits, Policies, RevisitPolicy, ScopeKind, SeenOptions};
@@ -148,6 +148,14 @@ pub struct ArchiveOptions {
     pub max_segment_bytes: u64,
     /// gzip level, 0 to 9.
     pub compression: u32,
+    /// First part of the names of files.
+    pub prefix: String,
+    /// Age at which a file is closed, however small it is.
+    pub max_age: Option<Duration>,
+    /// What digests of blocks and payloads are made with.
+    pub digest: DigestAlgorithm,
+    /// What the first record of each file says besides software, user agent and robots.
+    pub info: Vec<(String, String)>,
 }
 
 /// What ends a run.

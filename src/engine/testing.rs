@@ -19,7 +19,7 @@ use super::ring::reading::Reader;
 use super::ring::turns::Turn;
 use super::view::View;
 use super::visit::{Analysed, Entry, Fetched, Seeds};
-use crate::archive::{self, DuplicateBodies, StorePolicy};
+use crate::archive::{self, DigestAlgorithm, DuplicateBodies, StorePolicy};
 use crate::dedup::{Features, Fingerprints, Rule, Rules, Similarity, Text, Tier};
 use crate::fetch::{Exchange, Failure, FailureClass, FetchOptions, Outcome, Reservation};
 use crate::frontier::{
@@ -69,6 +69,10 @@ pub(crate) fn options() -> Options {
             other_types: true,
             max_segment_bytes: 1 << 30,
             compression: 1,
+            prefix: "gleaner".to_owned(),
+            max_age: None,
+            digest: DigestAlgorithm::default(),
+            info: Vec::new(),
         },
         log_max_bytes: 1 << 20,
         max_memory: 64 << 20,

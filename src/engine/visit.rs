@@ -144,8 +144,11 @@ pub struct Judged<'a> {
     pub analysed: &'a Analysed,
     /// The verdict on its page.
     pub verdict: Verdict,
-    /// The document whose stored payload is this body, byte for byte.
+    /// The document whose stored response has this body, byte for byte, under a head that a player
+    /// of archives treats alike.
     pub same_payload: Option<Arc<Document>>,
+    /// Set if the response, once stored, is to be found again by its payload.
+    pub is_found_again: bool,
     /// Whether the body is kept, if a rule decides that; otherwise the archive's policy does.
     pub keep: Option<bool>,
     /// Whether the body of a duplicate is kept beside its original's, since it is not stored.

@@ -48,6 +48,11 @@ impl Exchange {
     }
 }
 
+/// Returns `true` if a body is in the chunks of HTTP/1.1, whatever its head says.
+pub fn is_chunked(body: &[u8]) -> bool {
+    unchunk(body).is_some()
+}
+
 /// Undoes the chunked transfer coding (RFC 9112, section 7.1), which some crawlers keep in their
 /// records. Returns `None` for a body that is not chunked after all.
 fn unchunk(mut body: &[u8]) -> Option<Vec<u8>> {

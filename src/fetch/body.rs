@@ -16,7 +16,7 @@ use bytes::Bytes;
 /// Note on a body whose coding breaks off.
 pub const BROKEN_CODING: &str = "broken-content-coding";
 /// Note on a body that is not in the coding it declares.
-const NOT_CODED: &str = "no-content-coding";
+pub const NOT_CODED: &str = "no-content-coding";
 /// Note on a body in an unknown coding.
 const UNKNOWN: &str = "unknown-content-coding";
 /// Note on a body in more codings than allowed.

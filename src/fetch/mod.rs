@@ -23,7 +23,8 @@ mod secret;
 mod sessions;
 mod tls;
 
-pub use body::{BROKEN_CODING, DECODED_LENGTH, DecodeBounds, Decoded, decode};
+pub use archived::is_chunked;
+pub use body::{BROKEN_CODING, DECODED_LENGTH, DecodeBounds, Decoded, NOT_CODED, decode};
 pub use budget::{ByteBudget, Reservation};
 pub use client::{Approach, Fetcher};
 pub use guard::{At, Authority, Guard, Refused};

@@ -13,7 +13,7 @@ use crate::dedup::{Comparison, Fingerprints, Similarity, Tier};
 use crate::engine::View;
 use crate::journal::RecordPlace;
 use crate::rows::cluster::Head;
-use crate::rows::{Fate, PAGES};
+use crate::rows::{ArchiveNames, Fate, PAGES};
 use crate::url::{Url, UrlId};
 
 /// The page with which stored pages are compared.
@@ -97,6 +97,7 @@ pub(super) fn similar(
             }
         }
     };
+    let names = &ArchiveNames::read(view.store())?;
     let mut top = Top::new(limit.min(MAX_LISTED));
     PAGES.for_each(view.store(), &[], &mut |key, page| {
         if basis.own.is_some_and(|own| own.as_bytes() == key) {
@@ -127,7 +128,7 @@ pub(super) fn similar(
                 similarity: found.similarity,
                 distance: found.distance,
                 tier: found.tier,
-                record: RecordPlace::of_stored(&document.stored),
+                record: RecordPlace::of_stored(names, &document.stored),
             }
         });
         Ok(())

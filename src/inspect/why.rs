@@ -19,7 +19,7 @@ use crate::journal::RecordPlace;
 use crate::learn::{Trail, Trap, TrapMode, by_form};
 use crate::robots::{self, Rules};
 use crate::rows::cluster::Head;
-use crate::rows::{Fate, Judgement, LeftOut, PAGES, PageRecord, Reason, ReasonKind};
+use crate::rows::{ArchiveNames, Fate, Judgement, LeftOut, PAGES, PageRecord, Reason, ReasonKind};
 use crate::store::{Store, Table, decode};
 use crate::url::{HostKey, Identity, Url, UrlId};
 
@@ -278,6 +278,7 @@ fn url_of(store: &dyn Store, id: Option<UrlId>) -> Result<Option<String>, Error>
 }
 
 fn visited(store: &dyn Store, identity: &Identity, page: PageRecord) -> Result<Visited, Error> {
+    let names = &ArchiveNames::read(store)?;
     let mut visited = Visited {
         time: time_of(page.time),
         attempts: page.attempts,
@@ -285,7 +286,7 @@ fn visited(store: &dyn Store, identity: &Identity, page: PageRecord) -> Result<V
         via: url_of(store, page.via)?,
         record: page
             .record
-            .map(|(kind, location)| RecordPlace::of(kind, &location)),
+            .map(|(kind, location)| RecordPlace::of(names, kind, &location)),
         url: page.url,
         next_visit: page.revisit.map(|revisit| moment(revisit.due)),
         ..Visited::default()
@@ -341,7 +342,7 @@ fn visited(store: &dyn Store, identity: &Identity, page: PageRecord) -> Result<V
                     // Differs for a page that was unchanged at its last visit, or has the same
                     // bytes as another.
                     visited.original_record = stored
-                        .and_then(RecordPlace::of_stored)
+                        .and_then(|stored| RecordPlace::of_stored(names, stored))
                         .filter(|stored| visited.record.as_ref() != Some(stored));
                 }
                 Judgement::Ineligible(reason) => {
@@ -358,7 +359,7 @@ fn visited(store: &dyn Store, identity: &Identity, page: PageRecord) -> Result<V
                     if let Some(head) = head {
                         visited.original_record = head
                             .document()
-                            .and_then(|document| RecordPlace::of_stored(&document.stored));
+                            .and_then(|document| RecordPlace::of_stored(names, &document.stored));
                         visited.cluster_canonical = Some(head.canonical(store, identity)?);
                         visited.original = Some(head.page.url);
                     }

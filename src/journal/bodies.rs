@@ -2,6 +2,8 @@
 //!
 //! Only reads files, so it works beside the process that crawls, which says where to read.
 
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -10,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::content::Content;
 use super::page_line::RecordPlace;
 use crate::archive::{
-    self, Digest, Limits, PackError, PackedBody, ReadRecord, SegmentReader, WarcOptions, unpack,
+    self, Digest, Limits, PackError, PackedBody, ReadRecord, SegmentReader, WarcOptions,
+    is_archive_file, unpack,
 };
 
 /// Where the body of a page is.
@@ -179,16 +182,7 @@ impl Bodies {
 
     /// Searches the archive for the response with a payload, which takes a while.
     fn find(&self, digest: &str) -> Result<Option<ReadRecord>, BodyError> {
-        let warc = WarcOptions::pages_of(&self.data);
-        for number in 0..u32::MAX {
-            let path = warc.segment_path(number);
-            // Earlier files may have been moved away.
-            if !path.exists() {
-                if (1..=MAX_GAP).all(|more| !warc.segment_path(number + more).exists()) {
-                    return Ok(None);
-                }
-                continue;
-            }
+        for path in self.files()? {
             for record in archive::records(&path)? {
                 let record = match record {
                     Err(error @ archive::Error::Io { .. }) => return Err(error.into()),
@@ -204,6 +198,25 @@ impl Bodies {
             }
         }
         Ok(None)
+    }
+
+    /// Returns the files that the archive of pages has now; earlier ones may have been moved away.
+    fn files(&self) -> Result<Vec<PathBuf>, archive::Error> {
+        let directory = self.data.join("warc");
+        let list = || -> io::Result<Vec<PathBuf>> {
+            let mut files = Vec::new();
+            for entry in fs::read_dir(&directory)? {
+                let path = entry?.path();
+                files.extend(is_archive_file(&path).then_some(path));
+            }
+            files.sort();
+            Ok(files)
+        };
+        list().map_err(|source| archive::Error::Io {
+            action: "list",
+            path: directory.clone(),
+            source,
+        })
     }
 
     fn record(&self, place: &RecordPlace) -> Result<ReadRecord, archive::Error> {
@@ -227,9 +240,6 @@ impl Bodies {
         }
     }
 }
-
-/// Number of files in a row that may be missing from an archive that is searched.
-const MAX_GAP: u32 = 1_000;
 
 fn http(record: &ReadRecord) -> Option<(&[u8], &[u8])> {
     record.http_parts()

@@ -2,12 +2,11 @@
 //! in the archive. It is made while the visit is judged; the places are filled in when its records
 //! are appended. `gleaner pages` reads it back.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 
-use crate::archive::{Location, RecordKind, WarcOptions};
+use crate::archive::{Location, RecordKind};
 use crate::dedup::{Fingerprints, Signature, Similarity, Stored, Tier};
+use crate::rows::ArchiveNames;
 
 /// An answered page. Fields without a value are left out of the line.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,7 +91,7 @@ pub struct RecordPlace {
     /// Kind of the record.
     #[serde(rename = "type")]
     pub kind: RecordKind,
-    /// Name of the WARC file.
+    /// Name of the WARC file; while it is written, it has `.open` behind it.
     pub file: String,
     /// Offset of its gzip member.
     pub offset: u64,
@@ -101,30 +100,30 @@ pub struct RecordPlace {
 }
 
 impl RecordPlace {
-    /// Returns the place of a record of this kind.
-    pub fn of(kind: RecordKind, location: &Location) -> Self {
+    /// Returns the place of a record among the pages.
+    pub fn of(names: &ArchiveNames, kind: RecordKind, location: &Location) -> Self {
         Self {
             kind,
-            file: WarcOptions::new("").segment_name(location.segment),
+            file: names.pages.name(location.segment),
             offset: location.offset,
             length: location.length,
         }
     }
 
     /// Returns the place of a main text in the archive of texts.
-    pub fn of_text(location: &Location) -> Self {
+    pub fn of_text(names: &ArchiveNames, location: &Location) -> Self {
         Self {
-            file: WarcOptions::texts_of(Path::new("")).segment_name(location.segment),
-            ..Self::of(RecordKind::Conversion, location)
+            file: names.texts.name(location.segment),
+            ..Self::of(names, RecordKind::Conversion, location)
         }
     }
 
     /// Returns the place of a document's response, if it is in this archive.
-    pub fn of_stored(stored: &Stored) -> Option<Self> {
+    pub fn of_stored(names: &ArchiveNames, stored: &Stored) -> Option<Self> {
         if stored.is_elsewhere() {
             return None;
         }
-        Some(Self::of(RecordKind::Response, &stored.into()))
+        Some(Self::of(names, RecordKind::Response, &stored.into()))
     }
 }
 

@@ -16,6 +16,7 @@ mod html;
 mod facts;
 
 mod content;
+mod identify;
 pub mod language;
 mod parts;
 mod refusal;
@@ -38,6 +39,7 @@ pub use content::study;
 pub use facts::links::{Link, LinkKind};
 pub use facts::metadata::Metadata;
 pub use facts::wishes::{Rel, Rels, Wish, Wishes};
+pub use identify::{ENOUGH, identify};
 pub use language::Detected;
 pub use options::{LineMask, Markup, Note, PageOptions};
 pub use parts::{Line, MAX_LINES, Parts, Role};

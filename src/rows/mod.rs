@@ -4,6 +4,7 @@
 //! how far the files of this disk are, and [`Delta`] what a commit added to runs and documents.
 //! [`cluster`] reads the members of a cluster. Rows of hosts and queues belong to the frontier.
 
+mod archive_names;
 pub mod cluster;
 mod counters;
 mod crawl_state;
@@ -16,6 +17,7 @@ mod rank;
 mod tally;
 mod visit_verdict;
 
+pub use archive_names::ArchiveNames;
 pub use cluster::cluster_rows;
 pub use counters::Counters;
 pub use crawl_state::{CrawlState, DiskState, LogTail, deferred_urls};

@@ -38,6 +38,8 @@ pub mod meta {
     pub const DISK: &[u8] = b"disk";
     /// End of the archive of texts; rewritten by every commit that appends to it.
     pub const TEXTS: &[u8] = b"texts";
+    /// What the names of the files of both archives are made of.
+    pub const FILES: &[u8] = b"files";
     /// Prefix of the bodies of duplicates that no record has yet, by URL id (16 bytes).
     pub const UNPACKED: &[u8] = b"unpacked/";
     /// The number that the engine was to give to the next commit; rewritten by every commit, so

@@ -26,9 +26,7 @@ pub(crate) fn warcio_reads_every_record_and_its_digests() {
 
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/read_warc.py");
     let mut command = Command::new(python());
-    command
-        .arg(script)
-        .arg(crawl.data().join("warc/gleaner-00000000.warc.gz"));
+    command.arg(script).arg(crawl.warc());
     let read = run(prepared(command)).expect(0).json_lines();
     let told =
         |line: &Value| ["id", "type", "target"].map(|key| line[key].as_str().map(str::to_owned));
@@ -111,7 +109,7 @@ pub(crate) fn bodies_of_duplicates_are_rebuilt_by_other_hands() {
         assert_eq!(line["sha256"], hex::encode(Sha256::digest(body)));
     }
     // It finds what is wrong.
-    let texts = crawl.data().join("texts/texts-00000000.warc.gz");
+    let texts = crawl.texts();
     std::fs::rename(&texts, texts.with_extension("away")).expect("it is moved");
     rebuild().expect(1).says(&["no body of"]);
 }

@@ -263,3 +263,55 @@ fn what_is_no_text_is_kept_if_that_is_wanted() {
     assert_eq!(records.iter().filter(is_about_it).count(), 0);
     only(&records, "response", &web.url(0, "/words"));
 }
+
+/// A player may take the head of the stored response for a revisit record's own, so a redirect must
+/// not become a revisit of another one, nor a page with the words of an error one of that error.
+/// `Place::records` checks each revisit record for that.
+#[test]
+fn a_revisit_refers_to_an_answer_that_plays_alike() {
+    const SAME: &str = "<title>Gone</title><p>We are sorry that there is nothing here any more.";
+    let missing = || Answer::with_type(404, "text/html", SAME.into());
+    let moved = |target| Answer::redirect(302, target);
+    let site = |links: &[&str]| {
+        linking(links)
+            .page("/to-a", moved("/a"))
+            .page("/to-b", moved("/b"))
+            .page("/to-c", moved("/c"))
+            .page("/a", Answer::html(page("a", &[])))
+            .page("/b", Answer::html(page("b", &[])))
+            .page("/c", Answer::status(204))
+            .page("/d", Answer::status(204))
+            .page("/soft", Answer::html(SAME))
+            .page("/gone", missing())
+            .page("/lost", missing())
+            .page("/void", missing())
+            .page("/typed", Answer::text(SAME))
+            .page("/copy", Answer::html(page("a", &[])))
+    };
+    let links = [
+        "/to-a", "/to-b", "/to-c", "/a", "/b", "/d", "/soft", "/gone", "/lost", "/void", "/typed",
+        "/copy",
+    ];
+    // The second crawl finds in its archive, and no longer in memory, what it compares with.
+    let web = Web::start(vec![site(&links), site(&links)]);
+    let crawl = Place::new();
+    crawl.crawl(&[&web.url(0, "/")]);
+    crawl.crawl(&[&web.url(1, "/")]);
+    let records = crawl.records();
+    let count =
+        |kind: &str, host: usize, path: &str| about(&records, kind, &web.url(host, path)).len();
+    for host in [0, 1] {
+        for path in ["/to-a", "/to-b", "/to-c", "/c", "/d"] {
+            let counts = ["response", "revisit"].map(|kind| count(kind, host, path));
+            assert_eq!(counts, [1, 0], "{host} {path}");
+        }
+    }
+    // An error that was answered before is stored once, whatever page has its words.
+    let of = |path: &str| [0, 1].map(|host| count("response", host, path));
+    assert_eq!(of("/soft").iter().sum::<usize>(), 1);
+    let errors = ["/gone", "/lost", "/void"].map(of).concat();
+    assert_eq!(errors.iter().sum::<usize>(), 1);
+    let revisits = ["/gone", "/lost", "/void"].map(|path| count("revisit", 1, path));
+    assert_eq!(revisits, [1, 1, 1]);
+    assert_eq!(of("/copy"), [0, 0]);
+}

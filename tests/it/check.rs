@@ -190,7 +190,7 @@ fn any_damage_is_noticed() {
     }
     assert_eq!(kinds.len(), 7, "{kinds:?}");
     // Files that were moved away are no damage, but for the last of the archive.
-    fs::remove_file(data.join("warc/gleaner-00000000.warc.gz")).expect("it is moved away");
+    fs::remove_file(crawl.warc()).expect("it is moved away");
     let told = checked(&crawl, scratch.path()).expect(0);
     assert!(told.stdout.contains("was it moved away?"), "{told:?}");
 }

@@ -174,7 +174,7 @@ fn crawl_twice(store: &str, seed: u64) -> (Left, Left) {
     let web = Web::start(sites);
     // Checkpoints at every turn, and segments small enough to rotate.
     let settings = format!(
-        "[archive]\nstore = \"{store}\"\nmax_file = \"300KB\"\nmax_log = \"20KB\"\n\
+        "[archive]\nstore = \"{store}\"\nmax_file = \"60KB\"\nmax_log = \"20KB\"\n\
          [state]\ncheckpoint_interval = \"20ms\"\n[crawl]\nscope = \"any\"\n\
          [fetch]\nallow_private = true\nconcurrency = 4\n"
     );
@@ -257,7 +257,7 @@ fn kill_often(
         let requests_before = web.requests().len();
         let chance = random.next_bits();
         let output = if round % 2 == 0 {
-            let steps = &Step::ALL[..Step::ALL.len() - 4];
+            let steps = &Step::ALL[..Step::ALL.len() - 5];
             let step = steps[(round / 2) % steps.len()].name();
             start(&["--failpoint", &format!("{step}:{}", 1 + chance % 3)]).end()
         } else {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::audit::simhash;
-use crate::run::{Place, about, kind, leaves, linking, page, payload_digest};
+use crate::run::{Place, about, form, kind, leaves, linking, page, payload_digest};
 use crate::web::{self, Answer, ClusterOptions, Expected, Site, Web, cluster_web};
 
 /// A web whose duplicates are known, and a whole crawl of it.
@@ -109,7 +109,8 @@ fn a_web_of_several_hosts_is_fetched_once_and_its_duplicates_are_found() {
 
     // Each payload is stored once, and one page of each cluster.
     let records = crawl.records();
-    let responses: Vec<_> = records.iter().filter(|it| kind(it) == "response").collect();
+    let responses = records.iter().filter(|it| kind(it) == "response");
+    let responses: Vec<_> = responses.filter(|it| form(it).is_some()).collect();
     let digests: BTreeSet<_> = responses
         .iter()
         .map(|it| *payload_digest(it).as_bytes())

@@ -15,13 +15,21 @@ use tempfile::TempDir;
 use crate::corpus::{self, Visit, archive_of, capture, target};
 use crate::run::{Output, Running, check_records, gleaner, run};
 
-/// The records of what was written, the warcinfo of its file first.
+/// The records of what was written, the warcinfo of its file first, and those of texts last.
 fn written(directory: &Path) -> Vec<ReadRecord> {
-    let file = directory.join("deduplicated-00000000.warc.gz");
-    let records = archive::records(file).expect("it is there");
+    let read = |file: &Path| -> Vec<ReadRecord> {
+        let records = archive::records(file).expect("it is there");
+        let records: Result<_, _> = records.collect();
+        records.expect("every record is whole")
+    };
+    let mut records = read(&directory.join("deduplicated-00000000.warc.gz"));
+    let is_text = |it: &ReadRecord| field(it, "WARC-Type") == "conversion";
+    assert!(!records.iter().any(is_text), "each page is there once");
+    let texts = directory.join("texts/texts-00000000.warc.gz");
+    if texts.exists() {
+        records.extend(read(&texts).into_iter().filter(is_text));
+    }
     records
-        .collect::<Result<_, _>>()
-        .expect("every record is whole")
 }
 
 fn field<'a>(record: &'a ReadRecord, name: &str) -> &'a str {

@@ -9,6 +9,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::run::{Output, gleaner, log, records, run};
+use crate::steady;
 
 /// Runs the demo into a new or empty directory.
 fn demo(data: &Path, arguments: &[&str]) -> Output {
@@ -35,7 +36,7 @@ fn stable(output: &str, data: &str, program: &str) -> Vec<String> {
         Some((before, _)) => format!("{before} URLs in TIME"),
         None => line.to_owned(),
     };
-    output
+    steady::without_crawl(output)
         .replace(data, "DIR")
         .replace(program, "PROGRAM")
         .lines()

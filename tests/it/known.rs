@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use gleaner::archive::{self, ReadRecord};
+use gleaner::archive::ReadRecord;
 
 use crate::corpus::{self, Visit, archive_of};
-use crate::run::{Place, run};
+use crate::run::{Place, read_records, run};
 use crate::web::{Answer, Site, Web};
 
 fn article(seed: u64) -> String {
@@ -46,9 +46,7 @@ fn asked(web: &Web) -> BTreeSet<String> {
 
 /// Records, of which some refer to another archive.
 fn records(data: &Path) -> Vec<ReadRecord> {
-    let file = data.join("warc/gleaner-00000000.warc.gz");
-    let records = archive::records(file).expect("it is there");
-    records.collect::<Result<_, _>>().expect("whole records")
+    read_records(data)
 }
 
 fn field<'a>(record: &'a ReadRecord, name: &str) -> &'a str {
@@ -84,11 +82,7 @@ fn text(path: &Path) -> String {
 #[test]
 fn what_is_known_is_not_fetched_and_what_is_like_it_is_a_duplicate() {
     let (web, first) = first_crawl();
-    let known: [PathBuf; 3] = [
-        first.data(),
-        first.data().join("warc"),
-        first.data().join("warc/gleaner-00000000.warc.gz"),
-    ];
+    let known: [PathBuf; 3] = [first.data(), first.data().join("warc"), first.warc()];
     for known in known {
         let second = Place::new();
         let known = text(&known);
@@ -149,8 +143,10 @@ fn what_is_known_is_not_fetched_and_what_is_like_it_is_a_duplicate() {
 
         // It can be asked, and its pages can be read, although the bodies are elsewhere.
         let why = second.ask(&["why", &url("/a")]).expect(0).stdout;
-        let says = "known: status 200, from gleaner-00000000.warc.gz";
-        assert!(why.contains(says), "{why}");
+        let file = first.warc();
+        let file = file.file_name().unwrap_or_default().to_string_lossy();
+        let says = format!("known: status 200, from {file}");
+        assert!(why.contains(&says), "{why}");
         assert_eq!(second.told(&[]).len(), 4);
     }
 }
@@ -282,7 +278,7 @@ fn what_is_no_archive_is_refused() {
     check("no/such/place", 2, "no/such/place");
     let empty = place.file("x", "");
     let parent = Path::new(&empty).parent().expect("a directory");
-    check(&text(parent), 2, "there is no .warc.gz in it");
+    check(&text(parent), 2, "there is no WARC file in it");
     check(&file, 1, "no WARC record");
 }
 

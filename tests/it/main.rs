@@ -50,6 +50,7 @@ mod resume;
 mod retry;
 
 mod archive;
+mod archive_files;
 mod robots;
 mod sitemaps;
 mod urls;
@@ -92,6 +93,7 @@ mod rules;
 mod show;
 mod traps;
 mod trust;
+mod warc;
 mod weights;
 mod why;
 

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::Path;
 
 use crate::corpus;
 use crate::run::{PATIENCE, Place, kind, numbered, page, text};
@@ -128,30 +129,31 @@ fn a_file_that_is_missing_is_named() {
     let (web, bodies) = web();
     let place = Place::new();
     crawl(&place, IN_ORDER, &web);
-    let away = |directory: &str, file: &str| {
-        let path = place.data().join(directory).join(file);
+    let away = |path: &Path| {
         let moved = path.with_extension("moved");
-        fs::rename(&path, &moved).expect("it is moved");
-        (path, moved)
+        fs::rename(path, &moved).expect("it is moved");
+        moved
     };
-    for (directory, file, path) in [
-        ("warc", "gleaner-00000000.warc.gz", "/near"),
-        ("warc", "gleaner-00000000.warc.gz", "/a"),
-        ("texts", "texts-00000000.warc.gz", "/near"),
+    for (file, path) in [
+        (place.warc(), "/near"),
+        (place.warc(), "/a"),
+        (place.texts(), "/near"),
     ] {
-        let (original, moved) = away(directory, file);
+        let moved = away(&file);
         let output = place.ask(&["show", &web.url(0, path)]).expect(1);
-        output.says(&[file, path]);
-        fs::rename(moved, original).expect("it is moved back");
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        output.says(&[&name, path]);
+        fs::rename(moved, file).expect("it is moved back");
     }
     // A duplicate's error names its original.
-    let (original, moved) = away("warc", "gleaner-00000000.warc.gz");
+    let original = place.warc();
+    let moved = away(&original);
     let output = place.ask(&["show", &web.url(0, "/near")]).expect(1);
     output.says(&[&web.url(0, "/a")]);
     fs::rename(moved, original).expect("it is moved back");
     assert_eq!(shown(&place, &web, "/near"), bodies["/near"]);
     // A pack that is damaged is an error, not another body.
-    let texts = place.data().join("texts/texts-00000000.warc.gz");
+    let texts = place.texts();
     let mut bytes = fs::read(&texts).expect("it is read");
     let end = bytes.len() - 60;
     bytes[end] ^= 4;
@@ -159,7 +161,7 @@ fn a_file_that_is_missing_is_named() {
     place
         .ask(&["show", &web.url(0, "/near")])
         .expect(1)
-        .says(&["texts-00000000"]);
+        .says(&["texts-"]);
 }
 
 #[test]

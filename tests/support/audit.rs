@@ -16,7 +16,7 @@ use gleaner::runs::{Catalog, Options};
 use gleaner::store::{self, Embedded, Table};
 use gleaner::url::{Canonicalizer, UrlId, parse};
 
-use crate::run::{check_records, log, read_records};
+use crate::run::{check_records, form, log, read_records};
 
 /// SimHash as gleaner computes it, for near-duplicates that hold by its own measure.
 pub(crate) fn simhash(text: &str) -> u64 {
@@ -36,7 +36,7 @@ pub(crate) struct Left {
     pub(crate) clusters: BTreeSet<BTreeSet<String>>,
     /// Those of them that were answered.
     pub(crate) answered: BTreeSet<String>,
-    /// How often each payload is stored as a response.
+    /// How often each payload is stored as a response, with what players take from its head.
     pub(crate) payloads: BTreeMap<String, usize>,
 }
 
@@ -65,6 +65,14 @@ pub(crate) fn rows(data: &Path) -> BTreeMap<UrlId, PageRecord> {
     })
     .expect("the store is whole");
     rows
+}
+
+/// The names of the files of a crawl's archives.
+fn archive_names(data: &Path) -> gleaner::rows::ArchiveNames {
+    let _ours = DataDirectory::take(data).expect("nobody else keeps it for long");
+    let store = Embedded::open(&data.join("store"), &store::Options::default())
+        .expect("the store opens after a kill");
+    gleaner::rows::ArchiveNames::read(&store).expect("the row is whole")
 }
 
 /// Original's document and page of every member of a cluster, as the store lists them.
@@ -101,9 +109,13 @@ pub(crate) fn left_by(data: &Path, features: &Features, earlier: Option<&Path>) 
     let mut payloads = BTreeMap::new();
     let stored = read_records(data);
     for record in &stored {
-        if record.header("WARC-Type") == Some("response") {
+        // A redirect, and what has no payload, are stored each time.
+        if record.header("WARC-Type") == Some("response")
+            && let Some(form) = form(record)
+        {
             let digest = record.header("WARC-Payload-Digest").expect("a digest");
-            *payloads.entry(digest.to_owned()).or_default() += 1;
+            let response = format!("{digest} {}", form.join(", "));
+            *payloads.entry(response).or_default() += 1;
         }
     }
     let mut all = earlier.map(read_records).unwrap_or_default();
@@ -120,7 +132,7 @@ pub(crate) fn left_by(data: &Path, features: &Features, earlier: Option<&Path>) 
     let (documents, damage) =
         Documents::open(&data.join("documents"), 1 << 20, 0).expect("the documents open");
     assert!(damage.is_none());
-    let warc = WarcOptions::new(data.join("warc"));
+    let warc = WarcOptions::pages_of(data, archive_names(data).pages);
     let mut members: BTreeMap<UrlId, BTreeSet<String>> = BTreeMap::new();
     for (id, page) in &records {
         assert!(

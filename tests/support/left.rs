@@ -59,6 +59,7 @@ pub(crate) fn pages(data: &Path) -> BTreeMap<String, LogLine> {
 pub(crate) fn records(data: &Path) -> Vec<ReadRecord> {
     let records = read_records(data);
     check_records(&records);
+    check_revisits(&records);
     records
 }
 
@@ -66,11 +67,7 @@ pub(crate) fn records(data: &Path) -> Vec<ReadRecord> {
 #[track_caller]
 pub(crate) fn read_records(data: &Path) -> Vec<ReadRecord> {
     let mut records = Vec::new();
-    let of_pages = files(&data.join("warc"), "warc.gz");
-    for file in of_pages
-        .into_iter()
-        .chain(files(&data.join("texts"), "warc.gz"))
-    {
+    for file in warcs(data).into_iter().chain(texts(data)) {
         let found: Vec<ReadRecord> = archive::records(&file)
             .expect("the file is there")
             .collect::<Result<_, _>>()
@@ -84,6 +81,20 @@ pub(crate) fn read_records(data: &Path) -> Vec<ReadRecord> {
         records.extend(found);
     }
     records
+}
+
+/// The files of a crawl's archive of pages, in order, also the one that is being written.
+pub(crate) fn warcs(data: &Path) -> Vec<PathBuf> {
+    let mut all = files(&data.join("warc"), "warc.gz");
+    all.extend(files(&data.join("warc"), "warc.gz.open"));
+    all
+}
+
+/// The same of its archive of texts.
+pub(crate) fn texts(data: &Path) -> Vec<PathBuf> {
+    let mut all = files(&data.join("texts"), "warc.gz");
+    all.extend(files(&data.join("texts"), "warc.gz.open"));
+    all
 }
 
 /// Checks records of an archive as [`records`] does.
@@ -121,6 +132,44 @@ pub(crate) fn check_records(records: &[ReadRecord]) {
             same("WARC-Refers-To-Date", "WARC-Date");
         }
     }
+}
+
+/// Checks that a player which takes the head of the original for that of a revisit record shows the
+/// same.
+#[track_caller]
+fn check_revisits(records: &[ReadRecord]) {
+    let original = |revisit: &ReadRecord| {
+        let id = revisit.header("WARC-Refers-To")?.to_owned();
+        records.iter().find(|it| field(it, "WARC-Record-ID") == id)
+    };
+    for revisit in records.iter().filter(|it| kind(it) == "revisit") {
+        let Some(original) = original(revisit) else {
+            continue;
+        };
+        let stored = form(original);
+        assert!(stored.is_some(), "{revisit:?}");
+        // A 304 has a status of its own, and may leave out the rest.
+        if revisit.has_identical_payload() {
+            let (head, _) = revisit.http_parts().expect("an HTTP message");
+            assert_eq!(Some(form_of(head)), stored, "{revisit:?}");
+        }
+    }
+}
+
+/// What players take from the head of a response; `None` if no revisit record may refer to it.
+pub(crate) fn form(response: &ReadRecord) -> Option<Vec<String>> {
+    let (head, payload) = response.http_parts().expect("an HTTP message");
+    let form = form_of(head);
+    let is_redirect = form.last().is_some_and(|status| status.starts_with('3'));
+    (!payload.is_empty() && !is_redirect).then_some(form)
+}
+
+fn form_of(head: &[u8]) -> Vec<String> {
+    let head = String::from_utf8_lossy(head).to_lowercase();
+    let taken = |it: &&str| it.starts_with("content-type:") || it.starts_with("content-encoding:");
+    let mut form: Vec<String> = head.lines().filter(taken).map(str::to_owned).collect();
+    form.push(head.split(' ').nth(1).expect("a status").to_owned());
+    form
 }
 
 /// A field that a record must have.

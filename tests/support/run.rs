@@ -369,6 +369,20 @@ impl Place {
         pages(&self.data())
     }
 
+    /// The first file of the archive of pages.
+    #[track_caller]
+    pub(crate) fn warc(&self) -> PathBuf {
+        let mut files = warcs(&self.data()).into_iter();
+        files.next().expect("the archive has a file")
+    }
+
+    /// The first file of the archive of texts.
+    #[track_caller]
+    pub(crate) fn texts(&self) -> PathBuf {
+        let mut files = texts(&self.data()).into_iter();
+        files.next().expect("the archive of texts has a file")
+    }
+
     /// Every record of the archive, in order, after it was checked.
     #[track_caller]
     pub(crate) fn records(&self) -> Vec<ReadRecord> {

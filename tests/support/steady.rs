@@ -27,7 +27,31 @@ pub(crate) fn steady(told: &Value, web: &Web) -> String {
     let mut told = told.clone();
     hide(&mut told);
     let text = serde_json::to_string_pretty(&told).expect("a value is JSON");
-    text.replace(&format!(":{}", web.port()), "")
+    without_crawl(&text.replace(&format!(":{}", web.port()), ""))
+}
+
+/// Names of files without the time and the number of the crawl that made them.
+pub(crate) fn without_crawl(text: &str) -> String {
+    let is_file = |part: &str| part.starts_with('-') && part.len() > 24;
+    let mut steady = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(".warc.gz") {
+        let (before, after) = rest.split_at(at);
+        // -START-CRAWL-NUMBER
+        let name = before.len().saturating_sub(1 + 14 + 1 + 8 + 1 + 5);
+        let is_named = before.get(name..).is_some_and(is_file);
+        match is_named {
+            true => {
+                steady.push_str(&before[..name]);
+                steady.push_str("-[crawl]");
+                steady.push_str(&before[before.len() - 6..]);
+            }
+            false => steady.push_str(before),
+        }
+        steady.push_str(".warc.gz");
+        rest = after.get(".warc.gz".len()..).unwrap_or_default();
+    }
+    steady + rest
 }
 
 fn hide(value: &mut Value) {

@@ -29,7 +29,8 @@ TIERS = ("raw", "normalized", "content", "near")
 
 def records(directory):
     """Each record of the files of a directory: headers and block, and the bytes it takes."""
-    for path in sorted(Path(directory).glob("*.warc.gz")):
+    # A file that is being written has ".open" behind its name.
+    for path in sorted(Path(directory).glob("*.warc.gz")) + sorted(Path(directory).glob("*.warc.gz.open")):
         with open(path, "rb") as file:
             iterator = ArchiveIterator(file, no_record_parse=True)
             for record in iterator:

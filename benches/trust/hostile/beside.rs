@@ -207,7 +207,7 @@ fn kept(data: &Path) -> BTreeMap<String, BTreeSet<String>> {
     let files = fs::read_dir(data.join("warc")).into_iter().flatten();
     for file in files
         .flatten()
-        .filter(|it| it.path().extension().is_some_and(|it| it == "gz"))
+        .filter(|it| archive::is_archive_file(&it.path()))
     {
         let records = archive::records(file.path()).into_iter().flatten();
         for record in records.map_while(Result::ok) {

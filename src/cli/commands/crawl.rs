@@ -214,9 +214,7 @@ fn known_files(arguments: &Arguments) -> Result<Vec<PathBuf>, Failure> {
         }
         files.extend(engine::known_files(path).map_err(|error| Failure::Usage {
             message: format!("cannot read {}: {error}", path.display()),
-            hint: Some(
-                "give --known a data directory, a directory of .warc.gz files, or a .warc.gz file",
-            ),
+            hint: Some("give --known a data directory, a directory of WARC files, or a WARC file"),
         })?);
     }
     Ok(files)

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 
@@ -45,11 +46,16 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// Age at which a daemon closes a file of the archive, unless another is set: others may wait for
+/// it.
+const MAX_FILE_AGE: Duration = Duration::from_hours(1);
+
 pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
     let effective = arguments.settings.load(Some(&arguments.data_dir))?;
     let config = &effective.config;
     let mut options = config.options()?;
     options.repair = arguments.repair;
+    options.archive.max_age.get_or_insert(MAX_FILE_AGE);
     let sources = arguments.seeds.sources()?;
     crawl::check_seeds(&sources, config, screen)?;
     crawl::warn_of_ignored_robots(config, screen);

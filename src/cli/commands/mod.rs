@@ -24,6 +24,7 @@ mod robots;
 mod sitemap;
 
 mod corpus;
+mod warc;
 
 use clap::Subcommand;
 
@@ -93,6 +94,12 @@ pub(super) enum Command {
     Dedup(dedup::Arguments),
     /// Print the fingerprints of documents
     Fingerprint(fingerprint::Arguments),
+    /// List, print, check and repair the records of WARC files
+    #[command(
+        subcommand,
+        after_help = "Example:\n  gleaner warc verify crawl/warc/*.warc.gz"
+    )]
+    Warc(warc::Warc),
 }
 
 impl Command {
@@ -144,6 +151,7 @@ impl Command {
             Self::Man(arguments) => packaging::man(&arguments),
             Self::Dedup(arguments) => dedup::run(&arguments),
             Self::Fingerprint(arguments) => fingerprint::run(&arguments),
+            Self::Warc(command) => warc::run(&command),
         }
     }
 }

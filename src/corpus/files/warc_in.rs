@@ -15,9 +15,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::{Content, Extraction};
-use crate::archive::{self, ReadRecord};
+use crate::archive::{self, Limits, ReadRecord, RecordStream};
 use crate::corpus::Error;
 use crate::corpus::parallel::Worked;
 use crate::dedup::PageHints;
@@ -29,6 +30,9 @@ const BOUNDS: DecodeBounds = DecodeBounds {
     max_bytes: 64 << 20,
     max_codings: 4,
 };
+
+/// Number of damaged records that are named.
+const TOLD: u64 = 10;
 
 /// The part of the files that a run needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,8 +77,9 @@ pub(in crate::corpus) struct SourceRecord {
 
 /// The type of a record.
 pub(in crate::corpus) enum SourceKind {
-    /// A response. If its payload is complete and not empty: the first half of the payload's
-    /// SHA-256, and the digest that the record names, or else the SHA-256.
+    /// A response. If its payload is complete and not empty, and it is no redirect: a hash of the
+    /// payload and of what players take from the head, and the digest that the record names, or
+    /// else the SHA-256.
     Response(Option<(u128, String)>),
     /// A revisit: a response without its payload.
     Revisit {
@@ -95,14 +100,31 @@ pub(in crate::corpus) fn read(
     wanted: Wanted,
     hand_over: &mut dyn FnMut(Job) -> bool,
 ) -> Result<(), Error> {
+    let mut damages = 0_u64;
     for path in files {
         let wrong = |error: archive::Error| Error::input(error.to_string());
-        let records = archive::records(path).map_err(wrong)?;
+        let records = RecordStream::open(path, Limits::default()).map_err(wrong)?;
         let file =
             File::open(path).map_err(Error::io(format!("cannot open {}", path.display())))?;
         let file = Arc::new(file);
+        let mut is_archive = false;
         for record in records {
-            let record = record.map_err(wrong)?;
+            let record = match record {
+                Ok(record) => record,
+                Err(error @ archive::Error::Io { .. }) => return Err(wrong(error)),
+                // A file of something else is a mistake of whoever named it.
+                Err(error) if !is_archive && error.offset() == Some(0) && is_other(&error) => {
+                    return Err(wrong(error));
+                }
+                Err(error) => {
+                    damages += 1;
+                    if damages <= TOLD {
+                        tracing::warn!("left out: {error}");
+                    }
+                    continue;
+                }
+            };
+            is_archive = true;
             if wanted != Wanted::Everything && !is_page(&record) {
                 continue;
             }
@@ -116,6 +138,9 @@ pub(in crate::corpus) fn read(
             }
         }
     }
+    if damages > TOLD {
+        tracing::warn!(places = damages, "records that cannot be read are left out");
+    }
     Ok(())
 }
 
@@ -126,6 +151,11 @@ fn is_page(record: &ReadRecord) -> bool {
         Some(Exchange::from_archive(head, b"", Timestamp::UNIX_EPOCH, None)?.status)
     };
     is_whole_response(record) && status().is_some_and(|status| (200..300).contains(&status))
+}
+
+/// Returns `true` if a file does not begin as an archive does.
+fn is_other(error: &archive::Error) -> bool {
+    matches!(error, archive::Error::Format { reason, .. } if reason.contains("begin with"))
 }
 
 fn is_whole_response(record: &ReadRecord) -> bool {
@@ -196,19 +226,28 @@ fn capture(
         Wanted::Everything => {
             member.resize(usize::try_from(record.length).unwrap_or(usize::MAX), 0);
             job.file.read_exact_at(&mut member, record.offset)?;
+            // What is written has a gzip member for each record.
+            if !member.starts_with(b"\x1F\x8B") {
+                member = record.to_member();
+            }
         }
     }
     let header = |name: &str| record.header(name).map(str::to_owned);
     let kind = match record.header("WARC-Type") {
         Some("response") => {
             let body = exchange.map(|exchange| &exchange.body);
-            let payload = body.filter(|body| is_whole_response(record) && !body.is_empty());
+            let status = exchange.map_or(0, |exchange| exchange.status);
+            let is_redirect = (300..400).contains(&status);
+            let is_shared = is_whole_response(record) && !is_redirect;
+            let payload = body.filter(|body| is_shared && !body.is_empty());
             SourceKind::Response(payload.map(|payload| {
                 let digest: [u8; 32] = Sha256::digest(payload).into();
                 let half = digest
                     .first_chunk()
                     .map_or(0, |half| u128::from_be_bytes(*half));
                 let named = header("WARC-Payload-Digest");
+                // A player may take the head of the original for that of a revisit.
+                let half = half ^ exchange.map_or(0, form);
                 (
                     half,
                     named.unwrap_or_else(|| format!("sha256:{}", hex::encode(digest))),
@@ -239,6 +278,19 @@ fn capture(
         kind,
         text,
     }))
+}
+
+/// What players take from the head of a response, as a hash.
+fn form(exchange: &Exchange) -> u128 {
+    let mut bytes = exchange.status.to_be_bytes().to_vec();
+    for name in ["content-type", "content-encoding"] {
+        for (_, value) in exchange.headers.iter().filter(|(field, _)| field == name) {
+            bytes.push(b'\n');
+            bytes.extend_from_slice(value.trim_ascii());
+        }
+        bytes.push(0);
+    }
+    xxh3_128(&bytes)
 }
 
 /// The texts of a page; `None` if the body is not text.

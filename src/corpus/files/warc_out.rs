@@ -3,8 +3,8 @@
 //!
 //! | record | becomes |
 //! |---|---|
-//! | a response whose payload is already written | a revisit that names the response with the payload |
-//! | a page that duplicates another with other bytes | a metadata record with the verdict and the original, and the main text as a conversion record |
+//! | a response whose payload is already written, under a head that players treat alike | a revisit that names the response with the payload |
+//! | a page that duplicates another with other bytes | a metadata record with the verdict and the original; beside it, in `texts/`, the main text as a conversion record |
 //! | a revisit of a record that was left out | a revisit, or metadata, of the original of that record |
 //! | any other | itself, byte for byte |
 //!
@@ -21,7 +21,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::warc_in::{SourceKind, SourceRecord};
 use crate::archive::{
-    self, Archive as _, Original, Record, RecordId, Relation, Start, WarcArchive, WarcOptions,
+    self, Archive as _, FileNames, Original, Record, RecordId, Relation, Start, WarcArchive,
+    WarcOptions,
 };
 use crate::corpus::{CorpusVerdict, Error, Options, Saved, SavedError};
 
@@ -101,6 +102,9 @@ pub(in crate::corpus) struct JudgedPage<'a> {
 pub(in crate::corpus) struct WarcOutput {
     /// The archive to write to; `None` if the run writes no records.
     archive: Option<WarcArchive>,
+    /// The archive of the main texts of duplicates, beside it: whoever reads the records gets each
+    /// page once.
+    texts: Option<WarcArchive>,
     store: StoredBodies,
     /// Whether notes are needed.
     takes_notes: bool,
@@ -125,9 +129,11 @@ impl WarcOutput {
         options: &Options,
         sources: &[PathBuf],
     ) -> Result<Self, Error> {
-        let archive = directory.map(|directory| begin(directory, store, options, sources));
+        let archives = directory.map(|directory| begin(directory, store, options, sources));
+        let (archive, texts) = archives.transpose()?.unzip();
         Ok(Self {
-            archive: archive.transpose()?,
+            archive,
+            texts,
             store,
             takes_notes,
             notes: Vec::new(),
@@ -305,7 +311,7 @@ impl WarcOutput {
             &origin.digest,
             &original(origin),
         );
-        self.write(capture, vec![record])
+        self.write(capture, record)
     }
 
     fn write_metadata(
@@ -346,38 +352,41 @@ impl WarcOutput {
         let metadata = Record::metadata(&about, relation, &fields);
         let id = RecordId::parse(&capture.id).unwrap_or_else(|| metadata.id());
         let text = capture.text.as_deref();
-        let conversion = text.map(|text| Record::conversion(&about, Some(id), text));
-        self.write(capture, [metadata].into_iter().chain(conversion).collect())
+        if let (Some(text), Some(texts)) = (text, &mut self.texts) {
+            let conversion = Record::conversion(&about, Some(id), text);
+            texts.append(&[conversion]).map_err(Error::Archive)?;
+        }
+        self.write(capture, metadata)
     }
 
-    /// Writes records, the first of them instead of the captured one.
-    fn write(&mut self, capture: &SourceRecord, mut records: Vec<Record>) -> Result<(), Error> {
-        if let (Some(id), false) = (RecordId::parse(&capture.id), records.is_empty()) {
-            let first = records.remove(0).in_place_of(id);
-            records.insert(0, first);
-        }
+    /// Writes a record instead of the captured one.
+    fn write(&mut self, capture: &SourceRecord, record: Record) -> Result<(), Error> {
+        let record = match RecordId::parse(&capture.id) {
+            Some(id) => record.in_place_of(id),
+            None => record,
+        };
         match &mut self.archive {
-            Some(archive) => archive.append(&records).map(drop).map_err(Error::Archive),
+            Some(archive) => archive.append(&[record]).map(drop).map_err(Error::Archive),
             None => Ok(()),
         }
     }
 
     /// Waits until everything written is on disk.
     pub(in crate::corpus) fn finish(&mut self) -> Result<(), Error> {
-        match &mut self.archive {
-            Some(archive) => archive.sync().map(drop).map_err(Error::Archive),
-            None => Ok(()),
+        for archive in self.archive.iter_mut().chain(&mut self.texts) {
+            archive.sync().map_err(Error::Archive)?;
         }
+        Ok(())
     }
 }
 
-/// Creates an archive whose warcinfo record says how it was made.
+/// Creates the archives of records and of texts, whose warcinfo records say how they were made.
 fn begin(
     directory: &Path,
     store: StoredBodies,
     options: &Options,
     sources: &[PathBuf],
-) -> Result<WarcArchive, Error> {
+) -> Result<(WarcArchive, WarcArchive), Error> {
     let is_used = std::fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some());
     if is_used {
         return Err(Error::input(format!(
@@ -394,7 +403,7 @@ fn begin(
     };
     let sources = sources.iter().map(|path| path.display().to_string());
     let mut warc = WarcOptions::new(directory);
-    "deduplicated".clone_into(&mut warc.prefix);
+    warc.names = FileNames::plain("deduplicated");
     warc.info = [
         (
             "description",
@@ -407,8 +416,12 @@ fn begin(
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
-    let (archive, _) = WarcArchive::open(warc, Start::Empty).map_err(Error::Archive)?;
-    Ok(archive)
+    let texts = WarcOptions {
+        info: warc.info.clone(),
+        ..WarcOptions::texts_of(directory, FileNames::plain("texts"))
+    };
+    let open = |options| WarcArchive::open(options, Start::Empty).map_err(Error::Archive);
+    Ok((open(warc)?.0, open(texts)?.0))
 }
 
 fn captured(capture: &SourceRecord) -> archive::Capture<'_> {

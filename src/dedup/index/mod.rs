@@ -167,24 +167,29 @@ impl Index {
         candidates
     }
 
-    /// The document whose stored payload has this SHA-256, if any.
+    /// The documents whose stored payload has this SHA-256, at most `most` of them.
     pub fn find_payload(
         &self,
         payload: &[u8; 32],
+        most: usize,
         runs: &[Runs],
-    ) -> Result<Option<Arc<Document>>, Error> {
+    ) -> Result<Vec<Arc<Document>>, Error> {
         let mut candidates = Vec::new();
         if let Some(at) = position(runs, PAYLOAD) {
             runs[at].find(key_of(payload), &mut candidates);
         }
+        let mut found = Vec::new();
         for id in candidates {
+            if found.len() >= most {
+                break;
+            }
             if let Some(document) = self.documents.get(id)?
                 && document.payload == *payload
             {
-                return Ok(Some(document));
+                found.push(document);
             }
         }
-        Ok(None)
+        Ok(found)
     }
 
     /// What the fingerprints of the documents are made of.
@@ -563,11 +568,13 @@ mod tests {
         let find = |payload| {
             world
                 .index
-                .find_payload(&payload, &world.catalog)
+                .find_payload(&payload, 2, &world.catalog)
                 .unwrap()
+                .iter()
                 .map(|document| document.id)
+                .collect::<Vec<_>>()
         };
-        assert_eq!(find([1; 32]), Some(1));
-        assert_eq!(find([2; 32]), None);
+        assert_eq!(find([1; 32]), [1]);
+        assert!(find([2; 32]).is_empty());
     }
 }

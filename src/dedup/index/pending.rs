@@ -33,9 +33,9 @@ impl Pending {
         self.documents.iter_mut().map(Arc::make_mut)
     }
 
-    /// The document whose stored payload has this SHA-256, if any.
-    pub fn find_payload(&self, payload: &[u8; 32]) -> Option<&Arc<Document>> {
-        self.documents.iter().find(|it| it.payload == *payload)
+    /// The documents whose stored payload has this SHA-256.
+    pub fn find_payload(&self, payload: &[u8; 32]) -> impl Iterator<Item = &Arc<Document>> {
+        self.documents.iter().filter(|it| it.payload == *payload)
     }
 
     /// Clears a document's fingerprints, so that nothing repeats it. Returns false if it does not

@@ -79,7 +79,7 @@ fn known_document(
     };
     let fingerprints = match (&verdict, &body.fingerprints) {
         (Verdict::Unique, Some(fingerprints)) => fingerprints.clone(),
-        _ if group.find_payload(&body.payload)?.is_some() => return Ok(None),
+        _ if !group.find_payload(&body.payload, 1)?.is_empty() => return Ok(None),
         _ => Fingerprints::default(),
     };
     Ok(Some(group.add_document(Document {

@@ -5,7 +5,7 @@ use crate::dedup::Tier;
 use crate::engine::Error;
 use crate::journal::{BodyPlace, RecordPlace};
 use crate::rows::cluster::Head;
-use crate::rows::{KEPT, PageRecord};
+use crate::rows::{ArchiveNames, KEPT, PageRecord};
 use crate::store::{Store, Table, keys};
 use crate::url::UrlId;
 
@@ -15,8 +15,9 @@ pub fn body_place(
     id: UrlId,
     page: &PageRecord,
 ) -> Result<Option<BodyPlace>, Error> {
+    let names = &ArchiveNames::read(store)?;
     let record = page.record.as_ref();
-    let own = record.map(|(kind, location)| (*kind, RecordPlace::of(*kind, location)));
+    let own = record.map(|(kind, location)| (*kind, RecordPlace::of(names, *kind, location)));
     let response = |response, revisit| Some(BodyPlace::Response { response, revisit });
     let revisit = match own {
         Some((RecordKind::Response, own)) => return Ok(response(own, None)),
@@ -26,12 +27,12 @@ pub fn body_place(
     let duplicate = page.duplicate();
     let is_of_metadata = matches!(record, Some((RecordKind::Metadata, _)));
     if (duplicate.is_some() || is_of_metadata)
-        && let Some(kept) = kept(store, id)?
+        && let Some(kept) = kept(store, names, id)?
     {
         return Ok(Some(kept));
     }
     let stored = page.document.as_ref();
-    if let Some(stored) = stored.and_then(|it| RecordPlace::of_stored(&it.stored)) {
+    if let Some(stored) = stored.and_then(|it| RecordPlace::of_stored(names, &it.stored)) {
         return Ok(response(stored, revisit));
     }
     let Some(revisit) = revisit else {
@@ -41,7 +42,7 @@ pub fn body_place(
     if let Some(duplicate) = duplicate.filter(|it| it.tier == Tier::Raw)
         && let Some(head) = Head::read(store, duplicate.of, duplicate.page)?
         && let Some(document) = head.document()
-        && let Some(original) = RecordPlace::of_stored(&document.stored)
+        && let Some(original) = RecordPlace::of_stored(names, &document.stored)
     {
         return Ok(response(original, Some(revisit)));
     }
@@ -49,16 +50,16 @@ pub fn body_place(
 }
 
 /// Returns where the body of a duplicate is kept beside its original's.
-fn kept(store: &dyn Store, id: UrlId) -> Result<Option<BodyPlace>, Error> {
+fn kept(store: &dyn Store, names: &ArchiveNames, id: UrlId) -> Result<Option<BodyPlace>, Error> {
     let Some(row) = KEPT.get(store, id.as_bytes())? else {
         return Ok(None);
     };
     let base = row.base;
-    let base = base.map(|base| RecordPlace::of(RecordKind::Response, &base));
+    let base = base.map(|base| RecordPlace::of(names, RecordKind::Response, &base));
     if let Some((location, number)) = row.pack {
         let pack = RecordPlace {
             kind: RecordKind::Metadata,
-            ..RecordPlace::of_text(&location)
+            ..RecordPlace::of_text(names, &location)
         };
         return Ok(Some(BodyPlace::Pack { pack, number, base }));
     }

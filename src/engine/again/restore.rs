@@ -17,7 +17,7 @@ use super::membership::file;
 use crate::archive::{Capture, Digest, Record, RecordKind};
 use crate::dedup::{Document, Fingerprints, Stored, Tier};
 use crate::engine::clock::Clock;
-use crate::engine::commit::{Committer, Group, Places, TextPlace, VisitEffects};
+use crate::engine::commit::{Committer, Group, Places, TextPlace, VisitEffects, payload_type};
 use crate::engine::error::Error;
 use crate::engine::open::{self, DataDirectory};
 use crate::engine::options::Options;
@@ -106,6 +106,7 @@ pub fn restore(path: &Path, options: &Options, filter: &RestoreFilter) -> Result
         }
     }
     committer.pack(clock.now())?;
+    committer.close_files()?;
     committer.checkpoint()?;
     Ok(done)
 }
@@ -212,8 +213,9 @@ fn restored(found: &Found, reader: &Reader, group: &mut Group<'_>) -> (NewRecord
         protocols: &[],
     };
     let digest = Digest::of(&body);
-    let record = Record::response(&capture, head.clone(), body.clone(), digest, None);
     let exchange = Exchange::from_archive(&head, &body, date, None);
+    let record = Record::response(&capture, head.clone(), body.clone(), digest, None)
+        .identified_as(exchange.as_ref().and_then(payload_type));
     let headers = exchange
         .map(|exchange| exchange.headers)
         .unwrap_or_default();

@@ -8,12 +8,12 @@
 //! group is judged once more. Originals that were read last stay in memory.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use super::compare::forms::Forms;
 use super::group::Group;
 use super::making::{Base, Made, Makers, Order};
-use super::records::is_stored;
+use super::records::{Keeping, is_stored};
 use crate::archive::{DuplicateBodies, RecordId, RecordKind, StorePolicy, WarcOptions};
 use crate::dedup::{Document, Tier, Verdict};
 use crate::engine::error::Error;
@@ -26,6 +26,7 @@ use crate::url::UrlId;
 pub(crate) struct Bodies {
     mode: DuplicateBodies,
     warc: WarcOptions,
+    forms: Forms,
     bases: Bases,
     makers: Makers,
     /// Digests of the payloads of the group whose verdicts are withdrawn.
@@ -51,12 +52,13 @@ struct Bases {
 }
 
 impl Bodies {
-    /// Creates the state for the crawl in the directory `data`, with at most `max_bytes` of
+    /// Creates the state for the crawl with this archive, with at most `max_bytes` of
     /// originals in memory between groups.
-    pub(crate) fn new(mode: DuplicateBodies, data: &Path, max_bytes: usize) -> Self {
+    pub(crate) fn new(mode: DuplicateBodies, warc: WarcOptions, max_bytes: usize) -> Self {
         Self {
             mode,
-            warc: WarcOptions::pages_of(data),
+            forms: Forms::new(warc.clone()),
+            warc,
             bases: Bases {
                 contents: HashMap::new(),
                 bytes: 0,
@@ -68,9 +70,18 @@ impl Bodies {
         }
     }
 
-    /// Returns `true` if the main texts of duplicates are kept.
-    pub(super) fn keeps_texts(&self) -> bool {
-        self.mode != DuplicateBodies::None
+    /// Returns what is known of the heads of stored responses.
+    pub(super) fn forms(&self) -> &Forms {
+        &self.forms
+    }
+
+    /// Returns what records are made of visits.
+    pub(super) fn keeping(&self, policy: StorePolicy) -> Keeping {
+        Keeping {
+            policy,
+            texts: self.mode != DuplicateBodies::None,
+            digest: self.warc.digest,
+        }
     }
 
     /// Begins a group of visits.

@@ -5,9 +5,12 @@
 //! to the store; apply to memory what it changed; tell the schedule. Memory is never ahead of the
 //! store: what fails before the commit, including by a panic, leaves no trace.
 
+mod closing;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
@@ -38,7 +41,7 @@ use crate::engine::work::Committing;
 use crate::fetch::Guard;
 use crate::frontier::{Moment, Scope, Spender};
 use crate::journal::FetchLog;
-use crate::rows::{Counters, CrawlState, DiskState, deferred_urls};
+use crate::rows::{ArchiveNames, Counters, CrawlState, DiskState, deferred_urls};
 use crate::store::{Durability, Store, Table, encode, for_each, keys};
 use crate::url::HostKey;
 
@@ -53,6 +56,9 @@ pub(crate) struct Committer {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) archive: Box<dyn Archive>,
     pub(crate) texts: Shelf,
+    pub(crate) names: Arc<ArchiveNames>,
+    /// Age at which a file of either archive is closed, however small it is.
+    pub(crate) max_file_age: Option<Duration>,
     pub(crate) bodies: Bodies,
     pub(crate) log: FetchLog,
     pub(crate) state: CrawlState,
@@ -110,7 +116,8 @@ impl Committer {
                 .checkpoints
                 .until()
                 .min(self.revisits.until(now))
-                .min(self.expiry.until(now));
+                .min(self.expiry.until(now))
+                .min(self.until_closing(now));
             self.pulse.rest();
             let received = entries.recv_timeout(patience);
             self.pulse.beat();
@@ -126,6 +133,7 @@ impl Committer {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     self.pack(clock.now())?;
+                    self.close_files()?;
                     return self.checkpoint();
                 }
             }
@@ -134,6 +142,7 @@ impl Committer {
                 let _ = events.blocking_send(Event::Committed(queued, Vec::new()));
             }
             self.expire(clock.now())?;
+            self.close_old_files(clock.now())?;
             // It may wait long for what is written in the background.
             self.pulse.rest();
             self.checkpoint_if_due()?;
@@ -392,15 +401,6 @@ impl Committer {
         Ok(())
     }
 
-    /// Writes the bodies that wait for a pack into one, though it is not full.
-    pub(crate) fn pack(&mut self, now: Moment) -> Result<(), Error> {
-        if self.texts.has_waiting() {
-            let set = self.write_set(now);
-            self.write_with(set, true)?;
-        }
-        Ok(())
-    }
-
     /// Writes what a group changes, all or nothing, and applies it to memory.
     pub(crate) fn write(&mut self, set: WriteSet) -> Result<Vec<Receipt>, Error> {
         self.write_with(set, false)
@@ -416,7 +416,7 @@ impl Committer {
             self.archive.append(&records)?
         };
         let archived: u64 = locations.iter().map(|location| location.length).sum();
-        let placing = Placing::of(&set.visits, &records, &locations);
+        let placing = Placing::of(&self.names, &set.visits, &records, &locations);
         let mut shelved = self.texts.add(&mut set, &placing, packs_all)?;
         let placing = placing.with_texts(std::mem::take(&mut shelved.texts));
         set.state.counters.archived_bytes += archived + shelved.bytes;

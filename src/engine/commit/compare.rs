@@ -1,8 +1,11 @@
 //! Compares a visit's page with its previous visit and with the stored originals: whether it can be
 //! compared at all, what it repeats, and whether that is still live.
 
+pub(super) mod forms;
+
 use std::sync::Arc;
 
+use self::forms::Forms;
 use super::group::{Committed, Group};
 use crate::dedup::own::OwnLines;
 use crate::dedup::{
@@ -20,6 +23,7 @@ use crate::rows::{Duplicate, Fate, Judgement, PageRecord};
 pub(super) fn compare<'a>(
     analysed: &'a Analysed,
     rules: &Rules,
+    forms: &Forms,
     group: &mut Group<'_>,
 ) -> Result<Judged<'a>, Error> {
     let mut judged = Judged {
@@ -53,8 +57,7 @@ pub(super) fn compare<'a>(
     }
     judged.own.novelty = own::novelty_by_verdict(&judged);
     own::take_in(&judged, group)?;
-    let same = group.find_payload(&analysed.payload)?;
-    judged.same_payload = same.filter(|stored| group.is_archived(stored));
+    forms.find_same(&mut judged, group)?;
     judged.keep = match &judged.verdict {
         Verdict::Ineligible(Ineligible::Kind) => Some(false),
         Verdict::Duplicate(repeat) => {
@@ -72,6 +75,7 @@ pub(crate) fn not_judged(analysed: &Analysed) -> Judged<'_> {
         analysed,
         verdict: Verdict::Ineligible(Ineligible::Status),
         same_payload: None,
+        is_found_again: false,
         keep: None,
         keeps_body: false,
         like: None,

@@ -113,13 +113,17 @@ impl<'a> Group<'a> {
         self.lookups.index.judge(&asked, originals)
     }
 
-    /// Returns the document whose stored payload has this digest.
-    pub(crate) fn find_payload(&self, payload: &[u8; 32]) -> Result<Option<Arc<Document>>, Error> {
+    /// Returns the documents whose stored payload has this digest, at most `most` of them.
+    pub(crate) fn find_payload(
+        &self,
+        payload: &[u8; 32],
+        most: usize,
+    ) -> Result<Vec<Arc<Document>>, Error> {
         let runs = self.lookups.dedup_runs();
-        Ok(match self.lookups.index.find_payload(payload, runs)? {
-            Some(document) => Some(document),
-            None => self.set.documents.find_payload(payload).cloned(),
-        })
+        let mut found = self.lookups.index.find_payload(payload, most, runs)?;
+        let pending = self.set.documents.find_payload(payload).cloned();
+        found.extend(pending.take(most.saturating_sub(found.len())));
+        Ok(found)
     }
 
     /// Returns `true` if a document is a live original: its page is committed as that document, or

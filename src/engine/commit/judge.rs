@@ -77,7 +77,7 @@ impl Judge<'_> {
                 group,
             );
         }
-        let mut judged = compare(analysed, self.rules, group)?;
+        let mut judged = compare(analysed, self.rules, self.bodies.forms(), group)?;
         let expectation = analysed.fetched.task.queued.expectation;
         if matches!(expectation, Expectation::Again { .. }) && self.retry(&judged).is_none() {
             let effects = check_again(&judged, group)?;
@@ -140,7 +140,7 @@ impl Judge<'_> {
                 let likeness = likeness::file(judged, document, self.rules.profile(), group)?;
                 effects.page_line = Some(PageLine {
                     group: likeness.map(page_group),
-                    ..page_line(judged, &self.gate.identity)
+                    ..page_line(judged, &self.gate.identity, &*group.set.store)?
                 });
             }
             self.expiry.see_original(judged, &mut group.set)?;
@@ -166,7 +166,7 @@ impl Judge<'_> {
         group: &mut Group<'_>,
     ) -> Option<DocumentId> {
         group.set.state.counters.bytes += exchange.body.len() as u64;
-        let records = records::of(judged, exchange, self.keep, self.bodies.keeps_texts());
+        let records = records::of(judged, exchange, self.bodies.keeping(self.keep));
         effects.places = records.places(judged, group.set.texts.len());
         self.keep_body(judged, &records, group);
         effects.records = records.all.len();
@@ -405,6 +405,9 @@ fn acknowledge(
 /// page whose bytes were stored before. `response` is the id of the stored response.
 fn document(judged: &Judged<'_>, response: Option<[u8; 16]>) -> Option<Document> {
     let is_unique = matches!(judged.verdict, Verdict::Unique);
+    if !is_unique && !judged.is_found_again {
+        return None;
+    }
     let (stored, stored_for) = match (&judged.same_payload, response) {
         // The bytes have a document already.
         (Some(_), _) if !is_unique => return None,

@@ -1,10 +1,12 @@
 //! The fetch log's line of a visit and, for an answered page, its identity and verdict.
 
 use crate::dedup::{Ineligible, Tier, Verdict};
+use crate::engine::error::Error;
 use crate::engine::visit::{Findings, Judged};
 use crate::fetch::Outcome;
 use crate::journal::{Digests, LogLine, PageGroup, PageLine, RecordPlace};
-use crate::rows::{Fate, Likeness};
+use crate::rows::{ArchiveNames, Fate, Likeness};
+use crate::store::Store;
 use crate::url::{Identity, Url};
 
 /// Returns the line of a visit; the page on which its URL was found is added later.
@@ -64,7 +66,11 @@ fn notes(judged: &Judged<'_>) -> Vec<String> {
 
 /// Returns the line's description of an answered page; the places of its records are filled in
 /// later.
-pub(super) fn page_line(judged: &Judged<'_>, identity: &Identity) -> PageLine {
+pub(super) fn page_line(
+    judged: &Judged<'_>,
+    identity: &Identity,
+    store: &dyn Store,
+) -> Result<PageLine, Error> {
     let page = match &judged.analysed.findings {
         Findings::Page(page) => Some(page),
         _ => None,
@@ -88,7 +94,7 @@ pub(super) fn page_line(judged: &Judged<'_>, identity: &Identity) -> PageLine {
         }) => [title, language, canonical].map(Clone::clone),
         _ => [const { None }; 3],
     };
-    PageLine {
+    Ok(PageLine {
         canonical: other_form(&task.url, &task.queued.url, identity),
         canonical_hint: page.map_or(canonical, |page| page.canonical.clone()),
         title: page.map_or(title, |page| page.title.clone()),
@@ -105,10 +111,10 @@ pub(super) fn page_line(judged: &Judged<'_>, identity: &Identity) -> PageLine {
         distance: repeat.map(|repeat| repeat.distance),
         similarity: repeat.map(|repeat| repeat.similarity),
         group: None,
-        supersedes: supersedes(judged),
+        supersedes: supersedes(judged, store)?,
         record: None,
         text: None,
-    }
+    })
 }
 
 /// Returns how a page's line tells of its group.
@@ -122,11 +128,15 @@ pub(super) fn page_group(likeness: Likeness) -> PageGroup {
 }
 
 /// Returns the record of the visit that called a page a duplicate, if it is one of its own now.
-fn supersedes(judged: &Judged<'_>) -> Option<RecordPlace> {
-    let previous = judged.previous.as_deref()?;
-    previous.duplicate()?;
-    let (kind, location) = previous.record.as_ref()?;
-    (judged.verdict == Verdict::Unique).then(|| RecordPlace::of(*kind, location))
+fn supersedes(judged: &Judged<'_>, store: &dyn Store) -> Result<Option<RecordPlace>, Error> {
+    let previous = judged.previous.as_deref();
+    let duplicate = previous.filter(|it| it.duplicate().is_some());
+    let record = duplicate.and_then(|it| it.record.as_ref());
+    let (Verdict::Unique, Some((kind, location))) = (&judged.verdict, record) else {
+        return Ok(None);
+    };
+    let names = ArchiveNames::read(store)?;
+    Ok(Some(RecordPlace::of(&names, *kind, location)))
 }
 
 /// Returns the canonical form of a URL, if it differs from the URL as requested.

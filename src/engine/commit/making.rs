@@ -404,7 +404,7 @@ mod tests {
     #[test]
     fn bodies_are_made_in_order_and_come_back_as_they_were() {
         let place = tempfile::tempdir().unwrap();
-        let warc = WarcOptions::pages_of(place.path());
+        let warc = WarcOptions::new(place.path());
         let pages: Vec<_> = (1..4).map(|number| page(number, 400)).collect();
         let bases = stored(&warc, &pages);
         let orders: Vec<_> = (0..24)
@@ -437,7 +437,7 @@ mod tests {
     #[test]
     fn an_original_that_is_gone_or_another_page_makes_no_delta() {
         let place = tempfile::tempdir().unwrap();
-        let warc = WarcOptions::pages_of(place.path());
+        let warc = WarcOptions::new(place.path());
         let pages = [page(1, 400), page(2, 400)];
         let bases = stored(&warc, &pages);
         let copy = [&pages[0][..], b"<p>And more.</p>"].concat();
@@ -450,7 +450,7 @@ mod tests {
         };
         let made = make(order(other, Some(&bases[0])), &warc);
         assert!(matches!(made, Made::Doubtful));
-        let moved = WarcOptions::pages_of(&place.path().join("moved"));
+        let moved = WarcOptions::new(place.path().join("moved"));
         let made = make(order(copy.clone(), Some(&bases[1])), &moved);
         assert_eq!(kept(&made).packed.content(None).unwrap().1, copy);
     }
@@ -459,7 +459,7 @@ mod tests {
     #[test]
     fn an_original_that_cannot_be_read_is_an_error() {
         let place = tempfile::tempdir().unwrap();
-        let warc = WarcOptions::pages_of(place.path());
+        let warc = WarcOptions::new(place.path());
         let pages = [page(1, 400), page(2, 400)];
         let bases = stored(&warc, &pages);
         let copy = |at: usize| [&pages[at][..], b"<p>And more.</p>"].concat();
@@ -487,7 +487,7 @@ mod tests {
     #[test]
     fn what_a_group_may_read_is_bounded() {
         let place = tempfile::tempdir().unwrap();
-        let warc = WarcOptions::pages_of(place.path());
+        let warc = WarcOptions::new(place.path());
         let length = 60_000;
         let pages: Vec<_> = (1..10).map(|number| page(number, length)).collect();
         let bases = stored(&warc, &pages);

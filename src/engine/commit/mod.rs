@@ -31,5 +31,6 @@ pub(crate) use effects::{Places, TextPlace, VisitEffects};
 pub(crate) use group::Group;
 pub(crate) use lookups::{DEDUP_RUNS, Lookups, SEEN_RUNS};
 pub(crate) use losses::left_out_by;
+pub(crate) use records::payload_type;
 pub(crate) use shelf::{Shelf, end_of_texts};
 pub(crate) use write_set::WriteSet;

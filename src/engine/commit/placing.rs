@@ -2,6 +2,7 @@
 //! filled in at its documents, page records and log lines.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::effects::{Places, TextPlace, VisitEffects};
 use super::write_set::WriteSet;
@@ -9,11 +10,12 @@ use crate::archive::{Location, Record, RecordKind};
 use crate::dedup::Stored;
 use crate::engine::Error;
 use crate::journal::{LogLine, PageLine, RecordPlace};
-use crate::rows::PAGES;
+use crate::rows::{ArchiveNames, PAGES};
 use crate::store::Table;
 
 /// The places of a group's records.
 pub(super) struct Placing {
+    names: Arc<ArchiveNames>,
     /// The places of each visit's records, in order.
     visits: Vec<Vec<Location>>,
     /// The places of responses, by record id.
@@ -24,7 +26,12 @@ pub(super) struct Placing {
 
 impl Placing {
     /// Combines what a group appended with where the archive put it.
-    pub(super) fn of(visits: &[VisitEffects], records: &[Record], locations: &[Location]) -> Self {
+    pub(super) fn of(
+        names: &Arc<ArchiveNames>,
+        visits: &[VisitEffects],
+        records: &[Record],
+        locations: &[Location],
+    ) -> Self {
         let mut rest = locations.iter().copied();
         let of_visits = visits
             .iter()
@@ -35,6 +42,7 @@ impl Placing {
             .filter(|(record, _)| record.kind() == RecordKind::Response)
             .map(|(record, location)| (*record.id().as_bytes(), *location));
         Self {
+            names: Arc::clone(names),
             visits: of_visits.collect(),
             responses: responses.collect(),
             texts: Vec::new(),
@@ -67,14 +75,18 @@ impl Placing {
 
     /// Fills in the places of a page's records at its line.
     fn complete(&self, visit: usize, places: &Places, page: &mut PageLine) {
+        let names = &*self.names;
         let own = |at: usize| self.visits.get(visit)?.get(at);
         page.record = self
             .main(visit, places)
-            .map(|(kind, location)| RecordPlace::of(kind, &location));
+            .map(|(kind, location)| RecordPlace::of(names, kind, &location));
         page.text = match places.text {
-            Some(TextPlace::Own(kind, at)) => own(at).map(|it| RecordPlace::of(kind, it)),
-            Some(TextPlace::Apart(at)) => self.texts.get(at).map(RecordPlace::of_text),
-            Some(TextPlace::Stored(stored)) => RecordPlace::of_stored(&self.stored(&stored)),
+            Some(TextPlace::Own(kind, at)) => own(at).map(|it| RecordPlace::of(names, kind, it)),
+            Some(TextPlace::Apart(at)) => {
+                let text = self.texts.get(at);
+                text.map(|it| RecordPlace::of_text(names, it))
+            }
+            Some(TextPlace::Stored(stored)) => RecordPlace::of_stored(names, &self.stored(&stored)),
             None => None,
         };
     }

@@ -2,8 +2,8 @@
 //!
 //! | visit | records |
 //! |---|---|
-//! | a payload that is not stored yet | request, response |
-//! | a payload that is stored, byte for byte | request, revisit that refers to the stored response |
+//! | a payload that is not stored yet, no payload, a redirect | request, response |
+//! | a payload that is stored, byte for byte, under a head that players treat alike (`forms.rs`) | request, revisit that refers to the stored response |
 //! | a page that the server says is unchanged (304) | request, revisit that refers to the stored response, if there is one |
 //! | an unchanged page in other bytes | metadata |
 //! | a normalized, content or near duplicate | metadata with verdict, original and fingerprints; in the archive of texts, main text as conversion |
@@ -15,11 +15,12 @@ use jiff::Timestamp;
 
 use super::effects::{Places, TextPlace};
 use crate::archive::{
-    Capture, Digest, Original, Record, RecordId, Relation, StorePolicy, Truncation,
+    Capture, Digest, DigestAlgorithm, Original, Record, RecordId, Relation, StorePolicy, Truncation,
 };
 use crate::dedup::{Document, Repeat, Signature, Tier, Verdict};
 use crate::engine::visit::{Findings, Judged};
-use crate::fetch::{Cut, Exchange};
+use crate::fetch::{self, Cut, DecodeBounds, Exchange};
+use crate::page;
 
 /// The records of one visit, and which of them is the response, if there is one.
 #[derive(Debug, Default)]
@@ -33,6 +34,17 @@ pub(super) struct Records {
     pub(super) main: Option<usize>,
     /// The main text, for the archive of texts.
     pub(super) conversion: Option<Record>,
+}
+
+/// What records are made of a visit, by the settings.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Keeping {
+    /// Which bodies are kept.
+    pub(super) policy: StorePolicy,
+    /// Set if the main texts of duplicates are kept.
+    pub(super) texts: bool,
+    /// What digests in headers are made with.
+    pub(super) digest: DigestAlgorithm,
 }
 
 /// Returns `true` if the body of a visit is stored as a response.
@@ -50,12 +62,7 @@ pub(super) fn is_stored(judged: &Judged<'_>, policy: StorePolicy) -> bool {
 }
 
 /// Returns the records of a visit that got a response.
-pub(super) fn of(
-    judged: &Judged<'_>,
-    exchange: &Exchange,
-    policy: StorePolicy,
-    keeps_texts: bool,
-) -> Records {
+pub(super) fn of(judged: &Judged<'_>, exchange: &Exchange, keeping: Keeping) -> Records {
     let task = &judged.analysed.fetched.task;
     let capture = Capture {
         target: &task.queued.url,
@@ -65,7 +72,11 @@ pub(super) fn of(
     };
     let mut records = Records::default();
     if judged.is_not_modified() {
-        let main = Record::not_modified(&capture, exchange.response_head(), stored(judged));
+        let stored = stored(judged).map(|(original, digest)| {
+            let is_named = keeping.digest == DigestAlgorithm::Sha256;
+            (original, is_named.then_some(digest))
+        });
+        let main = Record::not_modified(&capture, exchange.response_head(), stored);
         let request = Record::request(&capture, exchange.request_head.clone(), main.id());
         records.all = vec![request, main];
         records.main = Some(1);
@@ -74,7 +85,7 @@ pub(super) fn of(
     let digest = Digest::from_bytes(judged.analysed.payload);
     let repeats = judged.verdict.repeats();
     let inexact = repeats.is_some_and(|repeats| repeats.tier != Tier::Raw);
-    let keep = is_stored(judged, policy);
+    let keep = is_stored(judged, keeping.policy);
     let head = || exchange.response_head();
     let mut main = None;
     if keep {
@@ -83,14 +94,13 @@ pub(super) fn of(
             Cut::Time => Truncation::Time,
             Cut::Disconnect => Truncation::Disconnect,
         });
-        main = Some(Record::response(
-            &capture,
-            head(),
-            exchange.body.clone(),
-            digest,
-            cut,
-        ));
+        let response = Record::response(&capture, head(), exchange.body.clone(), digest, cut);
+        main = Some(response.identified_as(payload_type(exchange)));
     } else if let Some(stored) = &judged.same_payload {
+        let digest = match keeping.digest {
+            DigestAlgorithm::Sha256 => digest.to_string(),
+            other @ DigestAlgorithm::Sha1 => other.digest([&exchange.body[..]]),
+        };
         main = Some(Record::revisit(&capture, head(), digest, &original(stored)));
     }
     if let Some(main) = main {
@@ -123,7 +133,7 @@ pub(super) fn of(
         // The text of an unchanged page is in the archive already.
         if let Findings::Page(page) = &judged.analysed.findings
             && !matches!(judged.verdict, Verdict::Unchanged(_))
-            && keeps_texts
+            && keeping.texts
         {
             let of = records.response.map_or(metadata_id, |(_, id)| id);
             records.conversion = Some(Record::conversion(&capture, Some(of), &page.main_text));
@@ -160,6 +170,18 @@ impl Records {
             text,
         }
     }
+}
+
+/// Returns what a payload is by its first bytes.
+pub(crate) fn payload_type(exchange: &Exchange) -> Option<&'static str> {
+    // Enough to tell, however the rest ends.
+    let bounds = DecodeBounds {
+        max_bytes: page::ENOUGH,
+        max_codings: 4,
+    };
+    let codings = exchange.header_values("content-encoding");
+    let first = fetch::decode(codings, &exchange.body, bounds).bytes;
+    page::identify(exchange.header("content-type"), &first)
 }
 
 /// Returns the stored response with the bytes that a page still has, if there is one, and their

@@ -142,6 +142,17 @@ impl Shelf {
         Ok(())
     }
 
+    /// Returns when the current file was begun, if it has records.
+    pub(super) fn begun(&self) -> Option<Timestamp> {
+        self.archive.begun()
+    }
+
+    /// Ends the current file, and returns the end of the archive.
+    pub(super) fn close(&mut self) -> Result<Tail, Error> {
+        self.archive.close()?;
+        Ok(self.archive.sync()?)
+    }
+
     /// Takes over what was committed.
     pub(super) fn committed(&mut self, shelved: Shelved) {
         self.waiting = shelved.waiting;

@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::parts::in_parts;
-use crate::archive::{self, Limits, ReadRecord, RecordId, SegmentReader};
+use crate::archive::{self, Limits, ReadRecord, RecordId, RecordStream, is_archive_file};
 use crate::engine::admission::is_without_page;
 use crate::engine::clock::Clock;
 use crate::engine::crawl::Crawl;
@@ -33,6 +33,9 @@ use crate::url;
 const CHUNK_RECORDS: usize = 256;
 const CHUNK_BYTES: usize = 32 << 20;
 
+/// Number of damaged records that are named.
+const TOLD: u64 = 10;
+
 /// Number of bytes at the beginning of a file by which it is recognized under any name: they
 /// contain the id of its first record, which no other file has.
 const MARK_BYTES: u64 = 64 << 10;
@@ -48,21 +51,20 @@ pub fn known_files(path: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory)? {
         let file = entry?.path();
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        if name.ends_with(".warc.gz") {
+        if is_archive_file(&file) {
             files.push(file);
         }
     }
     if files.is_empty() {
-        return Err(io::Error::other("there is no .warc.gz in it"));
+        return Err(io::Error::other("there is no WARC file in it"));
     }
     files.sort();
     Ok(files)
 }
 
 impl Crawl {
-    /// Imports what a WARC file of an earlier crawl knows, until asked to stop. A file whose last
-    /// record is incomplete, like that of a running crawl, is read up to there.
+    /// Imports what a WARC file of an earlier crawl knows, until asked to stop. A record that
+    /// cannot be read, such as the last of a running crawl, is left out.
     pub fn know(&mut self, file: &Path, stop: &StopHandle) -> Result<(), Error> {
         let progress = progress_key(file)?;
         let store = &self.committer.store;
@@ -75,13 +77,19 @@ impl Crawl {
             Arc::clone(&self.committer.gate.policies),
         );
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let mut records = SegmentReader::open_at(file, from, Limits::default())?;
+        let mut records = RecordStream::open_at(file, from, Limits::default())?;
+        let mut through = from;
+        let mut damages = Damages::default();
         loop {
-            let chunk = next_chunk(&mut records)?;
-            let Some(last) = chunk.last() else {
-                return Ok(());
-            };
-            let through = last.offset + last.length;
+            let chunk = next_chunk(&mut records, &mut damages)?;
+            if chunk.is_empty() {
+                return damages.end(file);
+            }
+            // Where members hold several records, the file is read again from its beginning if it
+            // is not read to its end, and nothing in it is new.
+            let last = chunk.iter().rev().find(|it| it.length > 0);
+            through = last.map_or(through, |it| it.offset + it.length);
+            damages.is_archive = true;
             let mut new = Vec::new();
             for record in chunk {
                 if self.is_new(&record, &analysts)? {
@@ -134,8 +142,43 @@ fn progress_key(file: &Path) -> Result<Vec<u8>, archive::Error> {
     Ok([keys::meta::KNOWN, mark.as_bytes()].concat())
 }
 
+/// The records of a file that cannot be read.
+#[derive(Debug, Default)]
+struct Damages {
+    count: u64,
+    first: Option<archive::Error>,
+    /// Set once a record was read.
+    is_archive: bool,
+}
+
+impl Damages {
+    fn add(&mut self, error: archive::Error) {
+        self.count += 1;
+        if self.count <= TOLD && (self.is_archive || self.count > 1) {
+            tracing::warn!(%error, "left out of what is known");
+        }
+        self.first.get_or_insert(error);
+    }
+
+    /// Says how many there were. A file without a record that can be read is none.
+    fn end(self, file: &Path) -> Result<(), Error> {
+        match self.first {
+            Some(error) if !self.is_archive => Err(error.into()),
+            Some(error) => {
+                let (file, places) = (file.display(), self.count);
+                tracing::warn!(%file, places, first = %error, "some records of a known file cannot be read");
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 /// Reads the next records; none at the end.
-fn next_chunk(records: &mut SegmentReader) -> Result<Vec<ReadRecord>, archive::Error> {
+fn next_chunk(
+    records: &mut RecordStream,
+    damages: &mut Damages,
+) -> Result<Vec<ReadRecord>, archive::Error> {
     let mut chunk: Vec<ReadRecord> = Vec::new();
     let mut bytes = 0;
     while chunk.len() < CHUNK_RECORDS && bytes < CHUNK_BYTES {
@@ -144,11 +187,8 @@ fn next_chunk(records: &mut SegmentReader) -> Result<Vec<ReadRecord>, archive::E
                 bytes += record.block.len();
                 chunk.push(record);
             }
-            Some(Err(error @ archive::Error::Torn { .. })) => {
-                tracing::warn!(%error, "the rest of this file is not read");
-                break;
-            }
-            Some(Err(error)) => return Err(error),
+            Some(Err(error @ archive::Error::Io { .. })) => return Err(error),
+            Some(Err(error)) => damages.add(error),
             None => break,
         }
     }

@@ -5,11 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use jiff::Timestamp;
 use tokio::sync::watch;
 
 use super::memory::MemoryPlan;
 use super::standby::Standby;
-use crate::archive::{DuplicateBodies, Start, StorePolicy, WarcArchive, WarcOptions};
+use super::store::read_secret;
+use crate::archive::{Digest, DuplicateBodies, Start, StorePolicy, Tail, WarcArchive, WarcOptions};
 use crate::engine::Options;
 use crate::engine::admission::Gate;
 use crate::engine::again::{Expiry, Revisits};
@@ -22,8 +24,8 @@ use crate::engine::ring::observe::{MemoryUse, Pulse};
 use crate::fetch::{Authority, Guard};
 use crate::frontier::{RobotsMode, Scope, SharedPolicies};
 use crate::journal::FetchLog;
-use crate::rows::{Counters, CrawlState, deferred_urls};
-use crate::store::{Store, Table, decode, for_each, keys};
+use crate::rows::{ArchiveNames, Counters, CrawlState, deferred_urls};
+use crate::store::{Batch, Durability, Store, Table, decode, for_each, keys};
 
 /// What the rest of the engine shares with a committer; it stays the same when the committer is
 /// reopened while a crawl runs.
@@ -74,9 +76,15 @@ pub(super) fn promote(
         false => Start::At(tail),
         true => Start::Behind(tail),
     };
-    let archive = open_archive(WarcOptions::pages_of(path), start(disk.archive), options)?;
-    let texts = WarcOptions::texts_of(path);
-    let texts = open_archive(texts, start(end_of_texts(&*store)?), options)?;
+    let end_of_texts = end_of_texts(&*store)?;
+    let names = name_files(&*store, (disk.archive, end_of_texts), options)?;
+    let warc = WarcOptions {
+        digest: options.archive.digest,
+        ..WarcOptions::pages_of(path, names.pages.clone())
+    };
+    let archive = open_archive(warc.clone(), start(disk.archive), options)?;
+    let texts = WarcOptions::texts_of(path, names.texts.clone());
+    let texts = open_archive(texts, start(end_of_texts), options)?;
     let texts = Shelf::open(Box::new(texts), &*store)?;
     if is_repairing {
         FetchLog::set_rest_aside(&path.join("log"), disk.log)?;
@@ -114,7 +122,9 @@ pub(super) fn promote(
         store,
         archive: Box::new(archive),
         texts,
-        bodies: Bodies::new(options.archive.duplicate_bodies, path, plan.bases),
+        bodies: Bodies::new(options.archive.duplicate_bodies, warc, plan.bases),
+        names: Arc::new(names),
+        max_file_age: options.archive.max_age,
         log,
         lookups,
         checkpoints: Checkpoints::new(limits, deltas),
@@ -143,6 +153,34 @@ pub(super) fn promote(
     })
 }
 
+/// Returns the names of the files of both archives. What is begun from here on has the prefix that
+/// is set; a file that has records keeps its name.
+fn name_files(
+    store: &dyn Store,
+    (pages, texts): (Tail, Tail),
+    options: &Options,
+) -> Result<ArchiveNames, Error> {
+    let names = ArchiveNames::read(store)?;
+    let next = |tail: Tail| tail.segment + u32::from(tail.offset > 0);
+    // What is derived from the secret must not tell anything of it.
+    let secret = read_secret(store)?;
+    let digest = Digest::of(secret.as_bytes());
+    let crawl = digest.as_bytes().first_chunk().copied();
+    let named = names.with_prefix(
+        &options.archive.prefix,
+        (next(pages), next(texts)),
+        Timestamp::now(),
+        u32::from_be_bytes(crawl.unwrap_or_default()),
+    );
+    let Some((names, row)) = named else {
+        return Ok(names);
+    };
+    let mut batch = Batch::new();
+    batch.put(Table::Meta, keys::meta::FILES, row);
+    store.commit(batch, Durability::Disk)?;
+    Ok(names)
+}
+
 /// Opens an archive at its acknowledged end.
 fn open_archive(
     mut warc: WarcOptions,
@@ -151,6 +189,7 @@ fn open_archive(
 ) -> Result<WarcArchive, Error> {
     warc.max_segment_bytes = options.archive.max_segment_bytes;
     warc.compression = options.archive.compression;
+    warc.digest = options.archive.digest;
     warc.info = warcinfo(options);
     let (archive, recovery) = WarcArchive::open(warc, start)?;
     if recovery.bytes_cut > 0 {
@@ -197,11 +236,13 @@ fn warcinfo(options: &Options) -> Vec<(String, String)> {
         true => robots.to_owned(),
         false => format!("{robots}, but {other} at {}", hosts.join(", ")),
     };
-    [
+    let own = [
         ("software", concat!("gleaner/", env!("CARGO_PKG_VERSION"))),
         ("http-header-user-agent", &options.fetch.user_agent),
         ("robots", &robots),
-    ]
-    .map(|(name, value)| (name.to_owned(), value.to_owned()))
-    .into()
+    ];
+    let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    own.into_iter()
+        .chain(options.archive.info.clone())
+        .collect()
 }

@@ -48,7 +48,7 @@ struct Progress {
 /// Recomputes fingerprints.
 pub(super) struct Refingerprint<'a> {
     store: &'a dyn Store,
-    directory: PathBuf,
+    warc: WarcOptions,
     reader: Reader,
     line: String,
     opening: Opening,
@@ -57,16 +57,16 @@ pub(super) struct Refingerprint<'a> {
 }
 
 impl<'a> Refingerprint<'a> {
-    /// Reads from the archive in `directory`.
+    /// Reads from an archive.
     pub(super) fn new(
         store: &'a dyn Store,
-        directory: PathBuf,
+        warc: WarcOptions,
         identity: &Identity,
         options: &Options,
     ) -> Self {
         Self {
             store,
-            directory,
+            warc,
             reader: Reader::new(identity, options),
             line: options.features.line(),
             opening: options.opening.clone(),
@@ -148,15 +148,14 @@ impl<'a> Refingerprint<'a> {
             Ok(())
         })?;
         let mut files = segments.into_iter().map(|segment| self.file(segment));
-        match files.find(|file| !file.exists()) {
+        match files.find(|file| archive::present(file).is_none()) {
             Some(file) => Err(Error::Refingerprint { file }),
             None => Ok(()),
         }
     }
 
     fn file(&self, segment: u32) -> PathBuf {
-        self.directory
-            .join(WarcOptions::new("").segment_name(segment))
+        self.warc.segment_path(segment)
     }
 
     /// Returns the rows that change.
@@ -246,6 +245,7 @@ mod tests {
     use crate::dedup::Features;
     use crate::engine::messages::StopHandle;
     use crate::engine::testing::{World, html, words};
+    use crate::rows::ArchiveNames;
 
     /// Each run is stopped after one part, or killed there.
     #[test]
@@ -256,7 +256,8 @@ mod tests {
             world.visit(&url, &html("", &words(page)));
         }
         let identity = world.committer().gate.identity.clone();
-        let directory = world.place.path().join("data").join("warc");
+        let names = ArchiveNames::read(&*world.store()).unwrap();
+        let warc = WarcOptions::pages_of(&world.place.path().join("data"), names.pages);
         let (store, mut options) = (world.store(), world.options.clone());
         options.features = Features {
             seed: 7,
@@ -265,7 +266,7 @@ mod tests {
         let stop = StopHandle::new();
         stop.stop();
         let stopped = |options: &Options| {
-            let mut run = Refingerprint::new(&*store, directory.clone(), &identity, options);
+            let mut run = Refingerprint::new(&*store, warc.clone(), &identity, options);
             run.chunk = 2;
             run
         };

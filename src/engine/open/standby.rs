@@ -15,6 +15,7 @@ use super::memory::MemoryPlan;
 use super::rebuild::{forget_lookups, open_documents, open_runs, repair_runs};
 use super::refingerprint::{self, Refingerprint};
 use super::store::{crawl_number, read_secret};
+use crate::archive::WarcOptions;
 use crate::dedup::Index;
 use crate::engine::Options;
 use crate::engine::again::read_retired;
@@ -23,7 +24,7 @@ use crate::engine::error::Error;
 use crate::engine::failpoint::{Failpoint, Step};
 use crate::engine::learned::template::Templates;
 use crate::frontier::SeenSet;
-use crate::rows::{CrawlState, Delta, DiskState};
+use crate::rows::{ArchiveNames, CrawlState, Delta, DiskState};
 use crate::store::{Batch, Durability, Store, Table, decode, encode, for_each, keys};
 use crate::url::Identity;
 
@@ -57,7 +58,9 @@ impl Standby {
         let crawl = crawl_number(&secret);
         let identity = Identity::new(options.canonicalizer.clone(), secret);
         if remaking {
-            Refingerprint::new(&*store, path.join("warc"), &identity, options).run()?;
+            let names = ArchiveNames::read(&*store)?;
+            let warc = WarcOptions::pages_of(path, names.pages);
+            Refingerprint::new(&*store, warc, &identity, options).run()?;
             Failpoint::reach(failpoint, Step::Refingerprinted);
         }
         let retired = read_retired(&*store)?;

@@ -12,7 +12,7 @@ use crate::archive::{
 use crate::dedup::Document;
 use crate::engine::{Error, body_place};
 use crate::journal::{Bodies, BodyError};
-use crate::rows::{KEPT, Kept, PAGES, PageRecord};
+use crate::rows::{ArchiveNames, KEPT, Kept, PAGES, PageRecord};
 use crate::store::{Table, decode, keys};
 use crate::url::UrlId;
 
@@ -167,7 +167,8 @@ impl Places {
 pub(super) fn check(subject: &Subject<'_>, mut places: Places) -> Result<Vec<PartChecked>, Error> {
     let texts = subject.store.get(Table::Meta, keys::meta::TEXTS)?;
     let texts: Tail = texts.map_or(Ok(Tail::default()), |row| decode(Table::Meta, &row))?;
-    let warc = WarcOptions::pages_of(subject.data);
+    let names = ArchiveNames::read(subject.store)?;
+    let warc = WarcOptions::pages_of(subject.data, names.pages);
     let pages = segments(
         subject,
         "warc",
@@ -175,7 +176,7 @@ pub(super) fn check(subject: &Subject<'_>, mut places: Places) -> Result<Vec<Par
         subject.disk.archive,
         &mut |segment| places.take(segment),
     )?;
-    let of_texts = WarcOptions::texts_of(subject.data);
+    let of_texts = WarcOptions::texts_of(subject.data, names.texts);
     let texts = segments(subject, "texts", &of_texts, texts, &mut |_| {
         Ok(HashMap::new())
     })?;
@@ -195,6 +196,7 @@ fn segments(
     let mut part = PartChecked::new(name, "records");
     for segment in 0..=tail.segment {
         let path = options.segment_path(segment);
+        let path = archive::present(&path).unwrap_or(path);
         let shown = within(subject.data, &path);
         let shown = shown.display();
         let is_last = segment == tail.segment;

@@ -34,7 +34,8 @@ with the record id as \"id\", and \"url\".
 
 Every document is compared with those before it. docs/dedup.md describes the methods and their limits.")]
 pub(crate) struct Arguments {
-    /// WARC files (.warc.gz), or text files with --jsonl; `-` or none for standard input
+    /// WARC files (.warc, .warc.gz, .warc.zst), or text files with --jsonl; `-` or none for
+    /// standard input
     #[arg(value_name = "FILE", required_unless_present_any = ["jsonl", "explain_lsh"])]
     files: Vec<PathBuf>,
     /// The files contain JSON, one document per line

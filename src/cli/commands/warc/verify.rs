@@ -1,0 +1,62 @@
+//! `gleaner warc verify`: whether WARC files are sound.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::shown::Data;
+use crate::cli::{Failure, exit::Exit, output};
+use crate::corpus::Error;
+use crate::corpus::warc;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gleaner warc verify crawl/warc/*.warc.gz
+  gleaner warc verify later.warc.gz --with earlier.warc.gz
+
+Checks that every record can be read, alone and to its end, with its checksum; digests of blocks and
+payloads (SHA-1 and SHA-256); heads against bodies (Content-Length, Content-Encoding, chunks); that
+ids are given once; and that what a revisit refers to, and what a record was captured with, is in one
+of the files. Each fault has a line: file, offset, and what is wrong.
+
+Exit code 1: something is wrong.")]
+pub(crate) struct Arguments {
+    /// WARC files
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Files that records may refer to, which are not checked
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    with: Vec<PathBuf>,
+    /// Print a JSON object for each fault
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut data = Data::lock();
+    let verified = warc::verify(&arguments.files, &arguments.with, |fault| {
+        let line = match arguments.json {
+            true => serde_json::to_string(&fault).unwrap_or_default(),
+            false => {
+                let url = fault.url.map(|url| format!(" ({url})")).unwrap_or_default();
+                format!("{}:{}: {}{url}", fault.file, fault.offset, fault.fault)
+            }
+        };
+        writeln!(data, "{line}").map_err(Error::Output)
+    })?;
+    output::say(&format!(
+        "{} records, {} faults",
+        verified.records, verified.faults
+    ));
+    if verified.unchecked > 0 {
+        output::say(&format!(
+            "{} digests are neither SHA-1 nor SHA-256, and were not checked",
+            verified.unchecked
+        ));
+    }
+    match verified.faults {
+        0 => Ok(()),
+        _ => Err(Failure::Answered(Exit::Failed)),
+    }
+}

@@ -1,0 +1,169 @@
+//! The life of an archive's files: their names, when they are closed, and what a kill leaves.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use crate::run::{Place, kind, linking, numbered, page, read_records, run};
+use crate::web::{Answer, Web};
+
+/// The names in a directory, in order.
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten();
+    let names = entries.map(|it| it.expect("it stays").file_name().into_string());
+    let names: BTreeSet<_> = names.map(|it| it.expect("it is ASCII")).collect();
+    names.into_iter().collect()
+}
+
+/// Prefix, crawl, number and ending of a name.
+fn parts(name: &str) -> (String, String, String, String) {
+    let (stem, ending) = name.split_once('.').expect("it has an ending");
+    let mut parts = stem.rsplitn(4, '-').map(str::to_owned);
+    let mut next = || {
+        parts
+            .next()
+            .unwrap_or_else(|| panic!("{name} has four parts"))
+    };
+    let (number, crawl, start, prefix) = (next(), next(), next(), next());
+    assert_eq!((start.len(), crawl.len()), (14, 8), "{name}");
+    (prefix, crawl, number, ending.to_owned())
+}
+
+#[test]
+fn files_have_names_of_their_crawl_and_say_whose_it_is() {
+    let web = Web::start(vec![linking(&numbered(4))]);
+    let settings = "[archive]\nprefix = \"news\"\noperator = \"A. Librarian\"\n\
+                    collection = \"dailies\"\ndescription = \"front pages\"\n";
+    let crawl = Place::new();
+    crawl.crawl_by(settings, &[&web.url(0, "/"), "--max-pages", "2"]);
+    crawl.crawl_by(settings, &[]);
+    crawl.crawl_by("[archive]\nprefix = \"other\"", &[&web.url(0, "/new")]);
+    let found = names(&crawl.data().join("warc"));
+    let found: Vec<_> = found.iter().map(|name| parts(name)).collect();
+    let told = found
+        .iter()
+        .map(|(prefix, _, number, ending)| (prefix.as_str(), number.as_str(), ending.as_str()));
+    let expected = [("news", "00000"), ("news", "00001"), ("other", "00002")];
+    let expected = expected.map(|(prefix, number)| (prefix, number, "warc.gz"));
+    assert_eq!(told.collect::<Vec<_>>(), expected);
+    let crawls: BTreeSet<&String> = found.iter().map(|(_, crawl, ..)| crawl).collect();
+    assert_eq!(crawls.len(), 1, "{found:?}");
+    let records = crawl.records();
+    let infos: Vec<_> = records.iter().filter(|it| kind(it) == "warcinfo").collect();
+    let says = |at: usize, line: &str| {
+        let text = String::from_utf8_lossy(&infos[at].block).into_owned();
+        assert!(
+            text.lines().any(|it| it.starts_with(line)),
+            "{line}: {text}"
+        );
+        text
+    };
+    for line in [
+        "operator: A. Librarian",
+        "isPartOf: dailies",
+        "description: front pages",
+        "policy: bodies unique, of duplicates delta, of other types kept",
+        "settings-digest: sha256:",
+        "robots: obey",
+    ] {
+        says(0, line);
+    }
+    let digest = |at| {
+        let text = says(at, "settings-digest: ");
+        let mut lines = text.lines().map(str::to_owned);
+        lines.find(|it| it.starts_with("settings-digest"))
+    };
+    assert_eq!(digest(0), digest(1));
+    assert_ne!(digest(1), digest(2));
+
+    let another = Place::new();
+    another.crawl(&[&web.url(0, "/")]);
+    let name = names(&another.data().join("warc")).remove(0);
+    assert_eq!(parts(&name).0, "gleaner");
+    assert!(!crawls.contains(&parts(&name).1), "{name}");
+    let refused = another.file("refused.toml", "archive.prefix = \"texts\"");
+    let refused = run(another.command(&[&web.url(0, "/"), "--config", &refused]));
+    refused.expect(2).says(&["archive.prefix", "texts"]);
+}
+
+/// At every step around the closing of a file, and before it, a kill costs no record, and what is
+/// closed stays as it is.
+#[test]
+fn a_kill_leaves_a_file_open_or_closed() {
+    for (step, is_closed) in [("file-closed", true), ("committed:6", false)] {
+        let web = Web::start(vec![linking(&numbered(6))]);
+        let crawl = Place::new();
+        let seed = web.url(0, "/");
+        run(crawl.command(&[&seed, "--failpoint", step])).expect(137);
+        let warc = crawl.data().join("warc");
+        let left = names(&warc);
+        let is_open = |name: &String| name.ends_with(".warc.gz.open");
+        assert_eq!(left.iter().any(is_open), !is_closed, "{step}: {left:?}");
+        let bytes = fs::read(warc.join(&left[0])).expect("it is there");
+        // It is read under either name.
+        assert!(!crawl.told(&[]).is_empty());
+        crawl.crawl(&[&seed]);
+        assert!(!names(&warc).iter().any(is_open), "{step}");
+        let whole = fs::read(crawl.warc()).expect("it is there");
+        assert!(whole.starts_with(&bytes) || !is_closed, "{step}");
+        assert_eq!(whole.len() == bytes.len(), is_closed, "{step}");
+        assert_eq!(crawl.pages().len(), 7, "{step}");
+        crawl.records();
+    }
+}
+
+#[test]
+fn a_file_that_is_old_is_closed_while_the_crawl_goes_on() {
+    let web = Web::start(vec![linking(&numbered(5))]);
+    let crawl = Place::new();
+    let settings = "archive.max_age = \"1ms\"";
+    crawl.crawl_by(settings, &[&web.url(0, "/"), "--delay", "30ms"]);
+    let found = names(&crawl.data().join("warc"));
+    assert!(found.len() > 2, "{found:?}");
+    assert_eq!(crawl.pages().len(), 6);
+    crawl.records();
+    // Those that are closed may be moved away: the crawl goes on, and says so where it matters.
+    fs::remove_file(crawl.warc()).expect("it is moved away");
+    crawl.crawl(&[&web.url(0, "/new")]);
+    let told = crawl.ask(&["check"]).expect(0);
+    assert!(told.stdout.contains("was it moved away?"), "{told:?}");
+}
+
+#[test]
+fn digests_and_types_are_as_wanted() {
+    let web = Web::start(vec![
+        linking(&["/packed", "/picture", "/copy", "/empty"])
+            .page("/packed", Answer::gzip(page("packed", &[])))
+            .page("/copy", Answer::gzip(page("packed", &[])))
+            .page(
+                "/picture",
+                Answer::with_type(200, "text/html", b"\x89PNG\r\n\x1a\n".into()),
+            )
+            .page("/empty", Answer::status(204)),
+    ]);
+    let crawl = Place::new();
+    crawl.crawl_by("archive.digest = \"sha1\"", &[&web.url(0, "/")]);
+    let records = read_records(&crawl.data());
+    let of = |kind_of: &str, path: &str, name: &str| {
+        let url = web.url(0, path);
+        let is_it = |it: &&gleaner::archive::ReadRecord| {
+            kind(it) == kind_of && it.header("WARC-Target-URI") == Some(&url)
+        };
+        let record = records
+            .iter()
+            .find(is_it)
+            .unwrap_or_else(|| panic!("no {kind_of} of {path}"));
+        assert_eq!(record.block_is_intact(), Some(true), "{path}");
+        record.header(name).map(str::to_owned)
+    };
+    let digest = of("response", "/packed", "WARC-Payload-Digest");
+    assert!(
+        digest.as_ref().is_some_and(|it| it.starts_with("sha1:")),
+        "{digest:?}"
+    );
+    assert_eq!(of("revisit", "/copy", "WARC-Payload-Digest"), digest);
+    let media_type = |path| of("response", path, "WARC-Identified-Payload-Type");
+    assert_eq!(media_type("/packed").as_deref(), Some("text/html"));
+    assert_eq!(media_type("/picture").as_deref(), Some("image/png"));
+    assert_eq!(media_type("/empty"), None);
+}

@@ -1,0 +1,115 @@
+//! `gleaner warc`, on the files of a crawl and on forms in which others write the same.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::dedup_kept::run_on;
+use crate::run::{Output, Place, gleaner, linking, page, run};
+use crate::web::{Answer, Web};
+
+fn warc(arguments: &[&str], files: &[&Path]) -> Output {
+    let mut command = gleaner(&[&["warc"], arguments].concat());
+    command.args(files);
+    run(command)
+}
+
+fn crawled() -> (Web, Place) {
+    let web = Web::start(vec![
+        linking(&["/packed", "/copy", "/moved", "/gone"])
+            .page("/packed", Answer::gzip(page("packed", &[])))
+            .page("/copy", Answer::gzip(page("packed", &[])))
+            .page("/moved", Answer::redirect(301, "/packed")),
+    ]);
+    let crawl = Place::new();
+    crawl.crawl(&[&web.url(0, "/")]);
+    (web, crawl)
+}
+
+/// The file of a crawl, as a file that is not compressed.
+fn plain(crawl: &Place) -> (PathBuf, Vec<u8>) {
+    let records = gleaner::archive::records(crawl.warc()).expect("it is there");
+    let bytes = records.flat_map(|it| it.expect("it is whole").to_bytes());
+    let bytes: Vec<u8> = bytes.collect();
+    let path = PathBuf::from(crawl.file("plain.warc", ""));
+    fs::write(&path, &bytes).expect("it is ours");
+    (path, bytes)
+}
+
+#[test]
+fn what_a_crawl_writes_is_sound_and_found() {
+    let (web, crawl) = crawled();
+    let file = crawl.warc();
+    warc(&["verify"], &[&file]).expect(0).says(&[" 0 faults"]);
+    let listed = warc(&["ls", "--json"], &[&file]).expect(0).json_lines();
+    assert_eq!(listed.len(), crawl.records().len());
+    let copy = listed.iter().find(|it| it["type"] == "revisit");
+    let copy = copy.expect("the copy is listed");
+    assert_eq!(copy["status"], 200);
+    let url = web.url(0, "/packed");
+    let got = warc(&["get", "--url", &url, "--decoded"], &[&file]).expect(0);
+    assert_eq!(got.stdout, page("packed", &[]));
+    let offset = copy["offset"].to_string();
+    let got = warc(&["get", "--offset", &offset], &[&file]).expect(0);
+    assert!(
+        got.stdout.starts_with("WARC/1.1\r\nWARC-Type: revisit"),
+        "{}",
+        got.stdout
+    );
+    let refused = warc(&["get", "--offset", &offset, "--payload"], &[&file]).expect(2);
+    refused.says(&["is a revisit"]);
+    warc(&["get", "--url", "http://h.test/"], &[&file])
+        .expect(1)
+        .says(&["no such record"]);
+    warc(&["get"], &[&file])
+        .expect(2)
+        .says(&["--url", "--offset"]);
+}
+
+/// A damaged record costs that record, here and wherever files of others are read.
+#[test]
+fn damage_costs_one_record_and_is_told() {
+    let (web, crawl) = crawled();
+    let (path, mut bytes) = plain(&crawl);
+    let all = warc(&["ls"], &[&path]).expect(0).stdout.lines().count();
+    let whole = run_on(&[], &[&path]).expect(0).stdout;
+    assert_eq!(whole, run_on(&[], &[&crawl.warc()]).expect(0).stdout);
+    // The record of the seed has another length.
+    let url = web.url(0, "/");
+    let wanted = "WARC-Type: response\r\n";
+    let at = bytes
+        .windows(wanted.len())
+        .position(|it| it == wanted.as_bytes());
+    let at = at.expect("there is a response") - "WARC/1.1\r\n".len();
+    bytes[at] = b'V';
+    fs::write(&path, &bytes).expect("it is ours");
+    let verified = warc(&["verify"], &[&path]).expect(1);
+    assert!(
+        verified.stdout.contains("no WARC record at byte"),
+        "{}",
+        verified.stdout
+    );
+    let listed = warc(&["ls"], &[&path])
+        .expect(0)
+        .says(&["1 place could not be read"]);
+    assert_eq!(listed.stdout.lines().count(), all - 1);
+    // It was robots.txt, which is text as any other.
+    let verdicts = run_on(&[], &[&path]).expect(0).says(&["left out", "byte"]);
+    assert!(verdicts.stdout.lines().eq(whole.lines().skip(1)));
+    let second = Place::new();
+    let known = path.to_str().expect("it is ASCII");
+    run(second.command(&[&url, "--known", known]))
+        .expect(0)
+        .says(&["cannot be read"]);
+
+    let repaired = path.with_file_name("repaired.warc.gz");
+    let output = repaired.to_str().expect("it is ASCII");
+    warc(&["repair", "-o", output], &[&path])
+        .expect(0)
+        .says(&["1 places"]);
+    // The request that went with it has no answer now.
+    let verified = warc(&["verify"], &[&repaired]).expect(1);
+    assert_eq!(verified.stdout.lines().count(), 1, "{}", verified.stdout);
+    let with = crawl.warc();
+    let with = with.to_str().expect("it is ASCII");
+    warc(&["verify", "--with", with, "--"], &[&repaired]).expect(0);
+}
