@@ -113,8 +113,10 @@ impl Crawl {
         self.control.clone()
     }
 
-    /// Returns the summary of a run that had nothing to do.
-    pub fn nothing_to_do(&self) -> Result<Summary, Error> {
+    /// Ends a run that has nothing to do, and returns its summary. A run that was killed when all
+    /// was done has left a file of the archive open.
+    pub fn nothing_to_do(&mut self) -> Result<Summary, Error> {
+        self.committer.close_files()?;
         Ok(Summary {
             ending: Ending::Drained,
             counters: self.counters().clone(),

@@ -100,8 +100,8 @@ struct Known {
 }
 
 impl Known {
-    /// Adds a record; returns `false` if there was one of its id.
-    fn add(&mut self, record: &ReadRecord) -> bool {
+    /// Adds a record.
+    fn add(&mut self, record: &ReadRecord) {
         if let (Some(url), Some(date)) =
             (uri(record, "WARC-Target-URI"), record.header("WARC-Date"))
             && matches!(record.header("WARC-Type"), Some("response" | "resource"))
@@ -111,10 +111,8 @@ impl Known {
             self.payloads
                 .extend(payload.map(|it| xxh3_64(it.as_bytes())));
         }
-        match uri(record, "WARC-Record-ID") {
-            Some(id) => self.ids.insert(xxh3_64(id.as_bytes())),
-            None => true,
-        }
+        let id = uri(record, "WARC-Record-ID");
+        self.ids.extend(id.map(|id| xxh3_64(id.as_bytes())));
     }
 }
 
@@ -137,6 +135,8 @@ struct Reference {
 #[derive(Debug, Default)]
 struct Run {
     known: Known,
+    /// Ids of the records that are checked. Those they may refer to can be the same records.
+    ids: HashSet<u64>,
     references: Vec<Reference>,
     verified: Verified,
 }
@@ -164,7 +164,9 @@ impl Run {
         if record.length == 0 {
             faults.push("it shares its gzip member or zstd frame with other records, so that it cannot be read from its offset".to_owned());
         }
-        if !self.known.add(record) {
+        self.known.add(record);
+        let id = uri(record, "WARC-Record-ID").map(|id| xxh3_64(id.as_bytes()));
+        if id.is_some_and(|id| !self.ids.insert(id)) {
             faults.push("another record has its WARC-Record-ID".to_owned());
         }
         self.digests(record, &mut faults);
