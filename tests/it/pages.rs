@@ -170,7 +170,7 @@ fn pages_are_given_in_the_form_and_in_the_languages_that_are_asked_for() {
     assert_eq!(german["markdown"], markdown);
 
     // What extracts from the archive says the same, form by form.
-    let archive = crawl.data().join("warc/gleaner-00000000.warc.gz");
+    let archive = crawl.warc();
     for format in ["text", "markdown", "html"] {
         let told = crawl.told(&["--unique", "--format", format]);
         let archive = archive.to_str().expect("it is ours");
