@@ -136,7 +136,13 @@ impl From<client::Error> for Failure {
 
 impl From<crate::config::Error> for Failure {
     fn from(error: crate::config::Error) -> Self {
-        Self::usage(error.to_string())
+        match error {
+            // As of any other file of the directory.
+            crate::config::Error::Disk { path, source } => {
+                Self::Engine(engine::Error::Status { path, source })
+            }
+            error => Self::usage(error.to_string()),
+        }
     }
 }
 

@@ -18,7 +18,7 @@ pub enum Error {
         /// The underlying error.
         source: io::Error,
     },
-    /// What a data directory remembers of its settings cannot be read or written.
+    /// What a data directory remembers of its settings is not what gleaner writes.
     #[error(
         "the remembered settings {path} cannot be used: {reason}; correct the file, or forget it with --reset-settings"
     )]
@@ -27,6 +27,14 @@ pub enum Error {
         path: PathBuf,
         /// What went wrong.
         reason: String,
+    },
+    /// What a data directory remembers could not be read from its disk, or written to it.
+    #[error("cannot read or write the remembered settings {path}: {source}")]
+    Disk {
+        /// The file.
+        path: PathBuf,
+        /// The underlying error.
+        source: io::Error,
     },
     /// An earlier run had credentials, which are not remembered.
     #[error(

@@ -68,35 +68,35 @@ impl Remembered {
     ///
     /// # Errors
     ///
-    /// [`Error::Remembered`] if the file cannot be read or is not what gleaner writes.
+    /// [`Error::Disk`] if the file cannot be read, [`Error::Remembered`] if it is not what gleaner
+    /// writes.
     pub fn read(directory: &Path) -> Result<Self, Error> {
         let path = directory.join(NAME);
-        let failed = |reason: String| Error::Remembered {
-            path: path.clone(),
-            reason,
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(source) => return Err(Error::Disk { path, source }),
         };
-        match fs::read_to_string(&path) {
-            Ok(text) => toml::from_str(&text).map_err(|error| failed(error.to_string())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(failed(error.to_string())),
-        }
+        toml::from_str(&text).map_err(|error| Error::Remembered {
+            path,
+            reason: error.to_string(),
+        })
     }
 
     /// Writes it into a data directory, in one step: a reader sees the old file or the new one.
     ///
     /// # Errors
     ///
-    /// [`Error::Remembered`] if it cannot be written.
+    /// [`Error::Disk`] if it cannot be written.
     pub fn write(&self, directory: &Path) -> Result<(), Error> {
         let path = directory.join(NAME);
         if Self::read(directory).ok().as_ref() == Some(self) {
             return Ok(());
         }
-        let failed = |reason: String| Error::Remembered {
+        let text = toml::to_string_pretty(self).map_err(|error| Error::Remembered {
             path: path.clone(),
-            reason,
-        };
-        let text = toml::to_string_pretty(self).map_err(|error| failed(error.to_string()))?;
+            reason: error.to_string(),
+        })?;
         let beside = path.with_extension("toml.new");
         let write = || {
             let mut options = File::options();
@@ -108,7 +108,7 @@ impl Remembered {
             fs::rename(&beside, &path)?;
             File::open(directory)?.sync_all()
         };
-        write().map_err(|error: io::Error| failed(error.to_string()))
+        write().map_err(|source| Error::Disk { path, source })
     }
 }
 
@@ -219,6 +219,10 @@ mod tests {
             refused.contains(NAME) && refused.contains("--reset-settings"),
             "{refused}"
         );
+        let other = tempfile::tempdir().unwrap();
+        fs::create_dir(other.path().join(NAME)).unwrap();
+        let read = Remembered::read(other.path());
+        assert!(matches!(read, Err(Error::Disk { .. })), "{read:?}");
         file(place.path(), NAME, "[given]\n\"crawl.no_such\" = \"3\"");
         let refused = run(place.path(), &[], &[], &[]).unwrap_err();
         assert!(refused.contains("crawl.no_such"), "{refused}");

@@ -32,10 +32,10 @@ pub enum Error {
     /// The HTTP client could not be set up.
     #[error(transparent)]
     Fetch(#[from] fetch::Error),
-    /// The status could not be read or written.
-    #[error("cannot read or write the status in {path}: {source}")]
+    /// The status, or the settings of earlier runs, could not be read or written.
+    #[error("cannot read or write the status or the settings in {path}: {source}")]
     Status {
-        /// The data directory.
+        /// The data directory, or the file.
         path: PathBuf,
         /// The underlying error.
         source: io::Error,
