@@ -95,6 +95,8 @@ pub mod page;
 pub mod dedup;
 
 pub mod archive;
+#[doc(hidden)]
+pub mod handover;
 
 #[doc(hidden)]
 pub mod runs;

@@ -9,6 +9,8 @@
 //! Read in this order: `record.rs` (what is kept), `warc.rs` (segments, sync, rewind), `segment.rs`
 //! (one file), `encode.rs` (bytes), `reader.rs` (reading back), `pack.rs` (bodies of duplicates).
 
+mod directory;
+mod elsewhere;
 mod encode;
 mod foreign;
 mod id;
@@ -26,10 +28,11 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub use elsewhere::{ArchiveFiles, files_of, present, set_elsewhere};
 pub use foreign::RecordStream;
 pub use id::{Digest, DigestAlgorithm, RecordId};
 pub use memory::MemoryArchive;
-pub use names::{FileNames, is_archive_file, present};
+pub use names::{FileNames, is_archive_file};
 pub use pack::{
     MAX_DELTA_CONTENT, MAX_PACKED, PackBase, PackError, PackedBody, compress, pack, unpack,
 };

@@ -6,8 +6,6 @@
 //! while it is written, so that what has a whole name is whole. Crawls of earlier versions, and
 //! what `gleaner dedup` writes, have plain names: `<prefix>-<number>.warc.gz`.
 
-use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// What every file of an archive ends with.
@@ -83,6 +81,14 @@ impl FileNames {
         stems.next().map(|(_, stem)| stem.as_str())
     }
 
+    /// Returns the part of the last names that no other crawl's have; `None` if all are plain.
+    pub(super) fn crawl(&self) -> Option<&str> {
+        let (_, stem) = self.stems.last()?;
+        let (rest, _) = stem.rsplit_once('-')?;
+        let start = rest.rfind('-')? + 1;
+        stem.get(start..)
+    }
+
     /// Returns the parts of names, which are checked before files are written.
     pub(super) fn parts(&self) -> impl Iterator<Item = &str> {
         let stems = self.stems.iter().map(|(_, stem)| stem.as_str());
@@ -92,15 +98,24 @@ impl FileNames {
 
 /// Returns `true` if a name is one that some crawl with such names gave to a file.
 fn is_of_some_crawl(name: &str) -> bool {
+    crawl_and_number(Path::new(name)).is_some()
+}
+
+/// Returns what tells the files of a crawl from those of others, and the number of this one;
+/// `None` for plain names and other files.
+pub(super) fn crawl_and_number(path: &Path) -> Option<(String, u32)> {
+    let name = path.file_name()?.to_str()?;
     let name = name.strip_suffix(OPEN).unwrap_or(name);
-    let mut parts = name.strip_suffix(ENDING).unwrap_or_default().rsplit('-');
-    let mut is = |most: usize, least: usize, digit: fn(&u8) -> bool| {
-        let part = parts.next().unwrap_or_default();
-        (least..=most).contains(&part.len()) && part.as_bytes().iter().all(digit)
+    let mut parts = name.strip_suffix(ENDING)?.rsplit('-');
+    let mut next = |least: usize, most: usize, digit: fn(&u8) -> bool| {
+        let part = parts.next()?;
+        let is_one = (least..=most).contains(&part.len()) && part.as_bytes().iter().all(digit);
+        is_one.then_some(part)
     };
-    is(10, 5, u8::is_ascii_digit)
-        && is(8, 8, u8::is_ascii_hexdigit)
-        && is(14, 14, u8::is_ascii_digit)
+    let number = next(5, 10, u8::is_ascii_digit)?;
+    let crawl = next(8, 8, u8::is_ascii_hexdigit)?;
+    let start = next(14, 14, u8::is_ascii_digit)?;
+    Some((format!("{start}-{crawl}"), number.parse().ok()?))
 }
 
 /// Returns `true` if a file is a WARC file by its name, whole or being written.
@@ -117,27 +132,6 @@ pub(super) fn marked(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(OPEN);
     PathBuf::from(name)
-}
-
-/// Opens a file to read it, under the name that it has, or had a moment ago, while it is written.
-pub(super) fn open_to_read(path: &Path) -> io::Result<File> {
-    let is_missing = |opened: &io::Result<File>| matches!(opened, Err(error) if error.kind() == io::ErrorKind::NotFound);
-    let opened = File::open(path);
-    if !is_missing(&opened) {
-        return opened;
-    }
-    match File::open(marked(path)) {
-        // It may have been closed in between.
-        Err(_) => File::open(path),
-        open => open,
-    }
-}
-
-/// Returns the path of a file as it is now named, if it is there.
-pub fn present(path: &Path) -> Option<PathBuf> {
-    let marked = marked(path);
-    let mut paths = [path.to_owned(), marked, path.to_owned()].into_iter();
-    paths.find(|path| path.exists())
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::bufread::{GzDecoder, GzEncoder};
 
+use super::elsewhere::open_to_read;
 use super::id::{Digest, DigestAlgorithm};
-use super::names::open_to_read;
 use super::{Error, Result};
 
 /// Maximum sizes of a record held in memory.

@@ -2,7 +2,7 @@
 //! have no effect, and nothing before the offset given by the caller is touched. `warc.rs` decides
 //! what is written where and when it is synced.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -138,22 +138,4 @@ pub fn unacknowledged(file: &Path) -> io::Result<PathBuf> {
         ending = format!(".unacknowledged-{nth}");
     }
     Err(io::ErrorKind::AlreadyExists.into())
-}
-
-/// Creates the directory so that it survives a power cut.
-pub(super) fn create_directory(directory: &Path) -> Result<()> {
-    if directory.is_dir() {
-        return Ok(());
-    }
-    fs::create_dir_all(directory).map_err(Error::io("create", directory))?;
-    match directory.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => sync_directory(parent),
-        _ => sync_directory(Path::new(".")),
-    }
-}
-
-/// Makes creations, renames and removals in `directory` durable.
-pub(super) fn sync_directory(directory: &Path) -> Result<()> {
-    let synced: io::Result<()> = File::open(directory).and_then(|open| open.sync_all());
-    synced.map_err(Error::io("sync", directory))
 }

@@ -13,12 +13,13 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
+use super::directory::{create_directory, sync_directory};
 use super::encode::Encoders;
 use super::id::{Digest, DigestAlgorithm, RecordId};
 use super::names::{FileNames, marked};
 use super::reader::{self, Limits, SegmentReader};
 use super::record::Record;
-use super::segment::{Segment, create_directory, sync_directory, unacknowledged};
+use super::segment::{Segment, unacknowledged};
 use super::{Archive, Error, Location, Result, Tail};
 
 /// Upper estimate of what header and gzip framing add to a block, in bytes; used to decide whether

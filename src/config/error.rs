@@ -8,6 +8,17 @@ use super::origin::Origin;
 /// Why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// What signs uploads cannot be had.
+    #[error(
+        "archive.upload needs credentials, and {place} does not have them: {reason}; set \
+         AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a file in archive.upload_credentials"
+    )]
+    Credentials {
+        /// The file, or the environment.
+        place: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The file could not be read.
     #[error(
         "cannot read the configuration {path}: {source}; give a readable file of UTF-8 text with --config"

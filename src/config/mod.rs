@@ -20,8 +20,12 @@ mod layers;
 mod load;
 mod origin;
 mod remembered;
+mod upload;
 mod urls;
 mod written;
+
+use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -36,13 +40,15 @@ use keys::URL_RULE;
 pub use load::{Flag, Sources, load};
 pub use origin::Origin;
 pub use remembered::Remembered;
+pub use upload::AfterUpload;
 pub use urls::{UrlRuleSettings, UrlSettings};
 
 pub use crate::units::{Size, Span};
 
 use crate::dedup::Rule;
 use crate::engine::{
-    ArchiveOptions, DigestAlgorithm, DuplicateBodies, Opening, Options, StorePolicy,
+    ArchiveOptions, DigestAlgorithm, DuplicateBodies, HandoverOptions, Opening, Options,
+    StorePolicy,
 };
 use crate::fetch::{FetchOptions, FetchOverrides};
 use crate::frontier::{
@@ -140,6 +146,24 @@ pub struct ArchiveSettings {
     pub collection: Option<String>,
     /// What the crawl is, as each WARC file says.
     pub description: Option<String>,
+    /// Directories to which closed files are moved: readers look there for what they miss.
+    pub also_in: Vec<PathBuf>,
+    /// A command that is run for each closed file, with its path as the last argument.
+    pub on_close: Vec<String>,
+    /// Time after which that command is killed, and run again later.
+    pub on_close_timeout: Span,
+    /// Where each closed file is uploaded to: `s3://BUCKET` or `s3://BUCKET/PREFIX`.
+    pub upload: Option<String>,
+    /// The service that has the bucket; `None` for Amazon's of the region.
+    pub upload_endpoint: Option<String>,
+    /// The region that signatures name.
+    pub upload_region: String,
+    /// Whether the bucket is named in the path of URLs, and not in the host.
+    pub upload_path_style: bool,
+    /// A file with key and secret; `None` for the environment's.
+    pub upload_credentials: Option<PathBuf>,
+    /// What becomes of a file once the service has it: keep or delete.
+    pub after_upload: AfterUpload,
     /// Size at which the log file is rotated.
     pub max_log: Size,
     /// Whether credentials from the configuration are hidden in recorded requests.
@@ -160,6 +184,15 @@ impl Default for ArchiveSettings {
             operator: None,
             collection: None,
             description: None,
+            also_in: Vec::new(),
+            on_close: Vec::new(),
+            on_close_timeout: Span(Duration::from_hours(1)),
+            upload: None,
+            upload_endpoint: None,
+            upload_region: "us-east-1".to_owned(),
+            upload_path_style: false,
+            upload_credentials: None,
+            after_upload: AfterUpload::default(),
             max_log: Size(100_000_000),
             hide_credentials: true,
         }
@@ -269,6 +302,12 @@ impl Config {
                 max_age: self.archive.max_age.map(|age| age.0),
                 digest: self.archive.digest,
                 info: self.warcinfo(),
+                also_in: self.archive.also_in.clone(),
+                handover: HandoverOptions {
+                    command: self.archive.on_close.clone(),
+                    max_duration: self.archive.on_close_timeout.0,
+                    upload: self.upload_options()?,
+                },
             },
             log_max_bytes: self.archive.max_log.0,
             max_memory: self.state.max_memory.0,
@@ -377,6 +416,19 @@ impl Config {
             ),
             _ if self.archive.max_age == Some(Span::ZERO) => {
                 refuse("archive.max_age", "more than 0")
+            }
+            _ if self.archive.on_close_timeout == Span::ZERO => {
+                refuse("archive.on_close_timeout", "more than 0")
+            }
+            _ if self.archive.on_close.first().is_some_and(String::is_empty) => refuse(
+                "archive.on_close",
+                "a command and its arguments, as [\"command\", \"argument\"]",
+            ),
+            _ if self.archive.also_in.iter().any(|it| !it.is_absolute()) => {
+                refuse("archive.also_in", "absolute paths of directories")
+            }
+            _ if !upload::is_without(&self.archive) && self.archive.upload.is_none() => {
+                refuse("archive.upload", "set, as other settings of the upload are")
             }
             _ if self.revisit.interval == Span::ZERO => refuse("revisit.interval", "more than 0"),
             _ if self.revisit.min_interval == Span::ZERO => {

@@ -12,6 +12,7 @@ use super::clock::Clock;
 use super::commit::Committer;
 use super::ring::Open;
 use super::ring::control::Command;
+use super::ring::leaving::start_handover;
 use super::ring::suspects::Suspects;
 use super::visit::{Entry, Seeds};
 use super::{
@@ -19,6 +20,7 @@ use super::{
     Options, RunLimits, Status, StopHandle, Summary, Watch, open, ring,
 };
 use crate::frontier::Moment;
+use crate::handover::HandoverState;
 use crate::store::{self, Batch, Durability, Table, keys};
 use crate::units::Size;
 use crate::url::Url;
@@ -40,6 +42,7 @@ pub struct Crawl {
     pub(super) control: Control,
     pub(super) commands: mpsc::Receiver<Command>,
     pub(super) plan: MemoryPlan,
+    pub(super) handover: watch::Sender<Vec<HandoverState>>,
 }
 
 impl Crawl {
@@ -83,6 +86,7 @@ impl Crawl {
             control,
             commands,
             plan,
+            handover: watch::Sender::default(),
         })
     }
 
@@ -105,6 +109,7 @@ impl Crawl {
             memory: [self.memory.subscribe(), self.committer.memory.subscribe()],
             pulse: self.committer.pulse.clone(),
             shares: self.plan.shares().into(),
+            handover: self.handover.subscribe(),
         }
     }
 
@@ -114,9 +119,20 @@ impl Crawl {
     }
 
     /// Ends a run that has nothing to do, and returns its summary. A run that was killed when all
-    /// was done has left a file of the archive open.
-    pub fn nothing_to_do(&mut self) -> Result<Summary, Error> {
+    /// was done has left a file of the archive open, and files that have not left.
+    pub fn nothing_to_do(&mut self, stop: &StopHandle) -> Result<Summary, Error> {
         self.committer.close_files()?;
+        let handover = start_handover(
+            &self.committer,
+            &self.options,
+            self.directory.path(),
+            &self.handover,
+            stop,
+        )?;
+        if let Some(handover) = handover {
+            handover.finish();
+            self.tell_handover();
+        }
         Ok(Summary {
             ending: Ending::Drained,
             counters: self.counters().clone(),
@@ -126,6 +142,18 @@ impl Crawl {
             largest: Vec::new(),
             omissions: Omissions::read(&*self.committer.store, true)?,
         })
+    }
+
+    /// Writes how closed files have left into the status that the last run wrote.
+    fn tell_handover(&self) {
+        let path = self.directory.path();
+        let status = Status {
+            handover: self.handover.borrow().clone(),
+            ..Status::read(path).ok().flatten().unwrap_or_default()
+        };
+        if let Err(error) = status.write(path) {
+            tracing::warn!(%error, "cannot write the status");
+        }
     }
 
     /// Admits seeds given by the user, until asked to stop; those that are known already are not
@@ -228,6 +256,7 @@ impl Crawl {
             unknown_until: self.unknown_until.filter(|_| self.resumed),
             commands: self.commands,
             pages_bytes: self.plan.pages,
+            handover: self.handover,
         };
         ring::run(open, watch, limits, stop)
     }

@@ -43,6 +43,9 @@ pub enum Error {
     /// Threads could not be started.
     #[error("cannot start threads: {0}")]
     Threads(#[source] io::Error),
+    /// Files of the archive cannot leave.
+    #[error("cannot let closed files of the archive leave: {0}")]
+    Handover(#[source] io::Error),
     /// The store is missing, but other files of the crawl exist.
     #[error(
         "{path} contains `{found}` of an earlier crawl, but its store is missing; restore the directory `store` from a backup, or start a new crawl in another directory"

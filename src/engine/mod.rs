@@ -36,6 +36,7 @@ pub mod rehearsal;
 pub mod study;
 
 pub use crate::archive::{DigestAlgorithm, DuplicateBodies, StorePolicy};
+pub use crate::handover::{Credentials, HandoverOptions, HandoverState, UploadOptions};
 pub use again::{RestoreFilter, Restored, body_place, restore, retry, retry_classes};
 pub use crawl::Crawl;
 pub use error::Error;

@@ -2,6 +2,7 @@
 //! belong to the configuration.
 
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::failpoint::Failpoint;
@@ -10,6 +11,7 @@ use crate::archive::{DigestAlgorithm, DuplicateBodies, StorePolicy};
 use crate::dedup::{Features, Rules};
 use crate::fetch::FetchOptions;
 use crate::frontier::{Limits, Policies, RevisitPolicy, ScopeKind, SeenOptions};
+use crate::handover::HandoverOptions;
 use crate::page::PageOptions;
 use crate::url::Canonicalizer;
 
@@ -156,6 +158,10 @@ pub struct ArchiveOptions {
     pub digest: DigestAlgorithm,
     /// What the first record of each file says besides software, user agent and robots.
     pub info: Vec<(String, String)>,
+    /// Directories to which closed files are moved, where readers look for them.
+    pub also_in: Vec<PathBuf>,
+    /// How closed files leave.
+    pub handover: HandoverOptions,
 }
 
 /// What ends a run.

@@ -88,6 +88,7 @@ impl Observer {
                 true => self.watch.shares.to_vec(),
                 false => Vec::new(),
             },
+            handover: self.watch.handover(),
         };
         status
             .write(&self.directory)

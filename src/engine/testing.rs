@@ -27,6 +27,7 @@ use crate::frontier::{
     QueuedUrl, RevisitMode, RevisitPolicy, RobotsMode, ScopeKind, SeenOptions, Validators,
     for_each_waiting,
 };
+use crate::handover::HandoverOptions;
 use crate::page::PageOptions;
 use crate::rows::{Duplicate, PAGES, PageRecord};
 use crate::store::{Store, Table, decode, for_each, keys};
@@ -73,6 +74,8 @@ pub(crate) fn options() -> Options {
             max_age: None,
             digest: DigestAlgorithm::default(),
             info: Vec::new(),
+            also_in: Vec::new(),
+            handover: HandoverOptions::default(),
         },
         log_max_bytes: 1 << 20,
         max_memory: 64 << 20,

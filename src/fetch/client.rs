@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::error::Error as _;
 use std::io;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -422,6 +423,22 @@ impl Inner {
 /// as good as these.
 fn has_login(options: &FetchOptions) -> bool {
     options.auth.is_some() || options.headers.has_secret()
+}
+
+/// Returns a client for a service that the operator names, such as a store for files: it fetches
+/// nothing of the web, so no guard stands before it.
+///
+/// # Errors
+///
+/// [`Error`] if TLS cannot be set up with these PEM files of further root certificates.
+pub fn service_client(ca_files: &[PathBuf]) -> Result<Client, Error> {
+    /// Servers whose sessions are kept.
+    const SERVERS: usize = 8;
+    let client = Client::builder()
+        .tls_backend_preconfigured(tls::config(ca_files, SERVERS)?)
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy();
+    Ok(client.build()?)
 }
 
 /// Returns a builder with the settings that the clients of all proxies share.

@@ -26,7 +26,7 @@ mod tls;
 pub use archived::is_chunked;
 pub use body::{BROKEN_CODING, DECODED_LENGTH, DecodeBounds, Decoded, NOT_CODED, decode};
 pub use budget::{ByteBudget, Reservation};
-pub use client::{Approach, Fetcher};
+pub use client::{Approach, Fetcher, service_client};
 pub use guard::{At, Authority, Guard, Refused};
 pub use hosts::{HostAddress, HostsError, NamedHosts};
 pub use network::Network;

@@ -73,6 +73,12 @@ pub fn status(path: &Path) -> Result<StatusNow, Error> {
         status: Status {
             counters: crawl.counters()?,
             deferred: deferred_urls(crawl.store())?,
+            // Only who ran the crawl knows how they left.
+            handover: Status::read(path)
+                .ok()
+                .flatten()
+                .unwrap_or_default()
+                .handover,
             time: format!("{:.0}", jiff::Timestamp::now()),
             ..Status::default()
         },

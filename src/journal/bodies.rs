@@ -2,8 +2,6 @@
 //!
 //! Only reads files, so it works beside the process that crawls, which says where to read.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -12,8 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::content::Content;
 use super::page_line::RecordPlace;
 use crate::archive::{
-    self, Digest, Limits, PackError, PackedBody, ReadRecord, SegmentReader, WarcOptions,
-    is_archive_file, unpack,
+    self, Digest, Limits, PackError, PackedBody, ReadRecord, SegmentReader, WarcOptions, unpack,
 };
 
 /// Where the body of a page is.
@@ -200,23 +197,15 @@ impl Bodies {
         Ok(None)
     }
 
-    /// Returns the files that the archive of pages has now; earlier ones may have been moved away.
+    /// Returns the files that the archive of pages has now; earlier ones may be nowhere.
     fn files(&self) -> Result<Vec<PathBuf>, archive::Error> {
         let directory = self.data.join("warc");
-        let list = || -> io::Result<Vec<PathBuf>> {
-            let mut files = Vec::new();
-            for entry in fs::read_dir(&directory)? {
-                let path = entry?.path();
-                files.extend(is_archive_file(&path).then_some(path));
-            }
-            files.sort();
-            Ok(files)
-        };
-        list().map_err(|source| archive::Error::Io {
+        let files = archive::files_of(&directory).map_err(|source| archive::Error::Io {
             action: "list",
             path: directory.clone(),
             source,
-        })
+        })?;
+        Ok(files.paths)
     }
 
     fn record(&self, place: &RecordPlace) -> Result<ReadRecord, archive::Error> {

@@ -182,3 +182,130 @@ fn digests_and_types_are_as_wanted() {
     assert_eq!(media_type("/picture").as_deref(), Some("image/png"));
     assert_eq!(media_type("/empty"), None);
 }
+
+/// A crawl whose closed files are moved away by a command, and what reads them afterwards.
+#[test]
+fn closed_files_are_moved_away_and_still_read() {
+    let web = Web::start(vec![linking(&numbered(6))]);
+    let crawl = Place::new();
+    let cold = crawl.data().with_file_name("cold");
+    fs::create_dir(&cold).expect("it is free");
+    let script = crawl.file("move", "#!/bin/sh\nmv \"$2\" \"$1\"\n");
+    let settings = format!(
+        "[archive]\nmax_age = \"1ms\"\non_close = [\"sh\", {script:?}, {cold:?}]\nalso_in = [{cold:?}]\n"
+    );
+    crawl.crawl_by(&settings, &[&web.url(0, "/"), "--delay", "30ms"]);
+    assert!(
+        names(&crawl.data().join("warc"))
+            .iter()
+            .all(|it| !it.contains(".warc"))
+    );
+    assert!(names(&cold).len() > 1);
+    let told = crawl.told(&[]);
+    assert_eq!(told.len(), 7);
+    assert!(told.iter().all(|page| page["text"].is_string()), "{told:?}");
+    // What another crawl knows is found there, too.
+    let other = Place::new();
+    let data = crawl.data();
+    let known = run(other.command(&[
+        &web.url(0, "/"),
+        "--known",
+        data.to_str().expect("it is ASCII"),
+    ]));
+    known.expect(0).says(&["nothing left to crawl"]);
+    // A file that is nowhere is told once, and costs its texts only.
+    fs::remove_file(cold.join(names(&cold).remove(1))).expect("it is there");
+    let told = crawl.ask(&["pages"]);
+    assert_eq!(told.stdout.lines().count(), 7);
+    assert_eq!(
+        told.stderr
+            .matches("cannot read texts from this file")
+            .count(),
+        1
+    );
+    crawl.ask(&["check"]).expect(0);
+    crawl.crawl_by(&settings, &[&web.url(0, "/new"), "--delay", "30ms"]);
+    assert_eq!(crawl.ask(&["pages"]).stdout.lines().count(), 8);
+}
+
+/// A command that fails keeps files waiting, which is told; they leave in a later run.
+#[test]
+fn a_command_that_fails_is_told_and_run_again() {
+    let web = Web::start(vec![linking(&numbered(2))]);
+    let crawl = Place::new();
+    let seed = web.url(0, "/");
+    let failing = "archive.on_close = [\"sh\", \"-c\", \"echo no room >&2; exit 3\"]";
+    crawl.crawl_by(failing, &[&seed]);
+    let status = crawl.ask(&["status"]).expect(0);
+    assert!(
+        status
+            .stdout
+            .contains("1  closed files are to leave by archive.on_close")
+            && status.stdout.contains("no room"),
+        "{}",
+        status.stdout
+    );
+    let noted = crawl.data().with_file_name("noted");
+    let command = format!("basename $0 >> {}", noted.display());
+    crawl.crawl_by(
+        &format!("archive.on_close = [\"sh\", \"-c\", {command:?}]"),
+        &[],
+    );
+    let expected = names(&crawl.data().join("warc"));
+    assert_eq!(
+        fs::read_to_string(&noted)
+            .unwrap_or_default()
+            .lines()
+            .collect::<Vec<_>>(),
+        expected
+    );
+    let status = crawl.ask(&["status"]).expect(0);
+    assert!(
+        status.stdout.contains("0  closed files are to leave"),
+        "{}",
+        status.stdout
+    );
+}
+
+/// The command kills the crawl each time that it is run for a file it has not seen: every file is
+/// handed over all the same, however often the crawl is killed between a command and its note.
+#[test]
+fn over_kills_each_closed_file_leaves_at_least_once() {
+    let web = Web::start(vec![linking(&numbered(8))]);
+    let crawl = Place::new();
+    let noted = crawl.data().with_file_name("noted");
+    let script = "grep -qxF \"$2\" \"$1\" && exit 0; echo \"$2\" >> \"$1\"; kill -9 $PPID; exit 1";
+    let script = crawl.file("kill", script);
+    crawl.file("noted", "");
+    let settings =
+        format!("[archive]\nmax_age = \"1ms\"\non_close = [\"sh\", {script:?}, {noted:?}]\n");
+    let settings = crawl.file("settings.toml", &settings);
+    let seed = web.url(0, "/");
+    let mut kills = 0;
+    loop {
+        let arguments = [&seed, "--delay", "20ms", "--config", &settings];
+        let done = run(crawl.command(&arguments));
+        if done.code == 0 {
+            break;
+        }
+        assert_eq!(done.code, 137, "{done:?}");
+        kills += 1;
+    }
+    let left: BTreeSet<String> = (fs::read_to_string(&noted).expect("it is there").lines())
+        .map(|path| {
+            Path::new(path)
+                .file_name()
+                .expect("a file")
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    let closed: BTreeSet<String> = names(&crawl.data().join("warc"))
+        .into_iter()
+        .chain(names(&crawl.data().join("texts")))
+        .filter(|name| name.ends_with(".warc.gz"))
+        .collect();
+    assert_eq!(left, closed);
+    assert_eq!(kills, closed.len());
+    assert_eq!(crawl.pages().len(), 9);
+}

@@ -5,6 +5,7 @@
 //! - `readme`: that the README shows what `--help` prints.
 //! - `demo`: the first command of README.md, against what is shown there.
 //! - `crawl`, `resume`, `archive`, `robots`: what is fetched, how often, and what is kept.
+//! - `archive_files`, `upload`: the life of the archive's files, and how they leave.
 //! - `sitemaps`: which are asked for, and what becomes of what they list.
 //! - `urls`: which URLs are one, by settings.
 //! - `politeness`, `guard`: who is asked, and when, from the servers' side.
@@ -40,6 +41,7 @@
 //! - `corpus`: texts, and archives of other crawls.
 //! - `steady`: what it told, for snapshots (`snapshots/`; docs/CONTRIBUTING.md says how they are
 //!   changed).
+//! - `bucket`: a store for files.
 //! - `web`, `smoke`: the web, and its own tests. `dns`, `tls_servers`: what it does not have.
 
 mod demo;
@@ -53,6 +55,7 @@ mod archive;
 mod archive_files;
 mod robots;
 mod sitemaps;
+mod upload;
 mod urls;
 
 mod client;
@@ -110,6 +113,9 @@ mod tidy;
 
 #[path = "../support/audit.rs"]
 mod audit;
+
+#[path = "../support/bucket.rs"]
+mod bucket;
 
 #[path = "../support/corpus.rs"]
 mod corpus;

@@ -95,7 +95,7 @@ impl Text {
     /// Opens a file, and reads from an offset.
     pub(super) fn open(path: &Path, offset: u64) -> io::Result<Self> {
         let mut counted = Counted {
-            file: BufReader::with_capacity(PIECE, super::super::names::open_to_read(path)?),
+            file: BufReader::with_capacity(PIECE, super::super::elsewhere::open_to_read(path)?),
             position: 0,
         };
         let first = counted.fill_buf()?;

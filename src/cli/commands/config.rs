@@ -11,7 +11,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::cli::{Failure, output};
-use crate::config::{self, Effective, Flag, Origin, Remembered, Size, Sources, Span};
+use crate::config::{self, Config, Effective, Flag, Origin, Remembered, Size, Sources, Span};
+use crate::engine::Options;
 use crate::url::{self, HostKey};
 
 #[derive(Debug, Args)]
@@ -454,4 +455,13 @@ fn on_one_line(text: &str) -> String {
         }
     }
     line
+}
+
+/// Adds what signs uploads to the options of a run that uploads.
+pub(super) fn sign_uploads(config: &Config, options: &mut Options) -> Result<(), Failure> {
+    if let Some(upload) = &mut options.archive.handover.upload {
+        let environment = |name: &str| std::env::var(name).ok();
+        upload.credentials = Some(config.upload_credentials(environment)?);
+    }
+    Ok(())
 }

@@ -74,6 +74,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let effective = arguments.settings.load(Some(&arguments.data_dir))?;
     let config = &effective.config;
     let mut options = config.options()?;
+    super::config::sign_uploads(config, &mut options)?;
     options.failpoint = arguments.failpoint;
     options.repair = arguments.repair;
     // A run that ends when nothing is left visits each page once.
@@ -109,7 +110,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
             0 => "hint: give new seeds to continue, or another --data-dir to start over",
             _ => "hint: URLs from --known are not fetched again; give other seeds",
         });
-        let summary = crawl.nothing_to_do()?;
+        let summary = crawl.nothing_to_do(&stop)?;
         if arguments.json {
             output::print_summary(&summary, ("crawl", &arguments.data_dir), true)?;
         } else {

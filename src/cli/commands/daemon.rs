@@ -54,6 +54,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let effective = arguments.settings.load(Some(&arguments.data_dir))?;
     let config = &effective.config;
     let mut options = config.options()?;
+    super::config::sign_uploads(config, &mut options)?;
     options.repair = arguments.repair;
     options.archive.max_age.get_or_insert(MAX_FILE_AGE);
     let sources = arguments.seeds.sources()?;

@@ -9,7 +9,7 @@ use crate::cli::inspector::Inspector;
 use crate::cli::words::count;
 use crate::cli::{Failure, left_out, output};
 use crate::control::client::Client;
-use crate::engine::Omissions;
+use crate::engine::{HandoverState, Omissions};
 use crate::frontier::Trouble;
 use crate::inspect::{self, Answer, HostNow, HostsNow, Learned, Question, StatusNow};
 
@@ -88,6 +88,9 @@ fn details(now: &StatusNow) -> String {
         let (count, more) = (now.status.deferred, "gleaner queue ls --deferred");
         let _ = writeln!(text, "{:<12}{count:>12}  URLs  ({more})", "deferred");
     }
+    for way in &now.status.handover {
+        text.push_str(&of_way(way));
+    }
     if now.status.running {
         let memory = &now.status.memory;
         for (name, bytes, what) in [
@@ -117,6 +120,28 @@ fn details(now: &StatusNow) -> String {
     list("failing", &hosts.by_failures, |host| {
         u64::from(host.failures)
     });
+    text
+}
+
+/// A way by which closed files leave.
+fn of_way(way: &HandoverState) -> String {
+    let waiting = way.waiting;
+    let mut text = format!(
+        "{:<12}{waiting:>12}  closed files are to leave by {}",
+        "to leave", way.setting
+    );
+    if !way.since.is_empty() {
+        let _ = write!(text, "; {} since {}", way.file, way.since);
+    }
+    if way.failures > 0 {
+        let (failures, error) = (count(u64::from(way.failures), "failure"), &way.error);
+        let _ = write!(
+            text,
+            "; {failures} in a row, the last with {}: {error}",
+            way.file
+        );
+    }
+    text.push('\n');
     text
 }
 

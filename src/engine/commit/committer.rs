@@ -40,6 +40,7 @@ use crate::engine::visit::{Analysed, Entry, Findings, KnownPages, Receipt, Seeds
 use crate::engine::work::Committing;
 use crate::fetch::Guard;
 use crate::frontier::{Moment, Scope, Spender};
+use crate::handover::Closed;
 use crate::journal::FetchLog;
 use crate::rows::{ArchiveNames, Counters, CrawlState, DiskState, deferred_urls};
 use crate::store::{Durability, Store, Table, encode, for_each, keys};
@@ -59,6 +60,7 @@ pub(crate) struct Committer {
     pub(crate) names: Arc<ArchiveNames>,
     /// Age at which a file of either archive is closed, however small it is.
     pub(crate) max_file_age: Option<Duration>,
+    pub(crate) closed: watch::Sender<Closed>,
     pub(crate) bodies: Bodies,
     pub(crate) log: FetchLog,
     pub(crate) state: CrawlState,
@@ -443,6 +445,7 @@ impl Committer {
         self.pulse.beat();
         (self.state, self.disk) = (prepared.state, prepared.disk);
         self.texts.committed(shelved);
+        self.tell_closed();
         self.log.acknowledge()?;
         receipts
             .iter()

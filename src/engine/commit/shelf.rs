@@ -30,6 +30,8 @@ struct Waiting {
 pub(crate) struct Shelf {
     archive: Box<dyn Archive>,
     waiting: Vec<Waiting>,
+    /// The end that was last given to the store.
+    end: Tail,
 }
 
 /// What a group adds to the archive of texts.
@@ -69,7 +71,11 @@ impl Shelf {
             });
             Ok(())
         })?;
-        Ok(Self { archive, waiting })
+        Ok(Self {
+            archive,
+            waiting,
+            end: end_of_texts(store)?,
+        })
     }
 
     /// Appends what a group adds, and adds its rows to the group's batch. `at_end` packs what waits
@@ -136,8 +142,8 @@ impl Shelf {
     /// Makes durable what a group added, before it is committed.
     pub(super) fn sync(&mut self, shelved: &Shelved, batch: &mut Batch) -> Result<(), Error> {
         if shelved.bytes > 0 {
-            let tail = self.archive.sync()?;
-            batch.put(Table::Meta, keys::meta::TEXTS, encode(&tail));
+            self.end = self.archive.sync()?;
+            batch.put(Table::Meta, keys::meta::TEXTS, encode(&self.end));
         }
         Ok(())
     }
@@ -150,7 +156,13 @@ impl Shelf {
     /// Ends the current file, and returns the end of the archive.
     pub(super) fn close(&mut self) -> Result<Tail, Error> {
         self.archive.close()?;
-        Ok(self.archive.sync()?)
+        self.end = self.archive.sync()?;
+        Ok(self.end)
+    }
+
+    /// Returns the end that was last given to the store.
+    pub(super) fn end(&self) -> Tail {
+        self.end
     }
 
     /// Takes over what was committed.

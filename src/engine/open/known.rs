@@ -5,7 +5,7 @@
 //! commit records how far, so an import that was killed resumes there, and one that is done does
 //! not start again. A URL that is known already, from any source, is skipped.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::parts::in_parts;
-use crate::archive::{self, Limits, ReadRecord, RecordId, RecordStream, is_archive_file};
+use crate::archive::{self, Limits, ReadRecord, RecordId, RecordStream};
 use crate::engine::admission::is_without_page;
 use crate::engine::clock::Clock;
 use crate::engine::crawl::Crawl;
@@ -48,18 +48,18 @@ pub fn known_files(path: &Path) -> io::Result<Vec<PathBuf>> {
     }
     let archive = path.join("warc");
     let directory = if archive.is_dir() { &archive } else { path };
-    let mut files = Vec::new();
-    for entry in fs::read_dir(directory)? {
-        let file = entry?.path();
-        if is_archive_file(&file) {
-            files.push(file);
-        }
-    }
-    if files.is_empty() {
+    let files = archive::files_of(directory)?;
+    if files.paths.is_empty() {
         return Err(io::Error::other("there is no WARC file in it"));
     }
-    files.sort();
-    Ok(files)
+    if files.missing > 0 {
+        let (missing, directory) = (files.missing, directory.display());
+        tracing::warn!(
+            missing,
+            "files of {directory} are nowhere: what is in them is not known"
+        );
+    }
+    Ok(files.paths)
 }
 
 impl Crawl {

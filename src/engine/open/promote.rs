@@ -11,7 +11,9 @@ use tokio::sync::watch;
 use super::memory::MemoryPlan;
 use super::standby::Standby;
 use super::store::read_secret;
-use crate::archive::{Digest, DuplicateBodies, Start, StorePolicy, Tail, WarcArchive, WarcOptions};
+use crate::archive::{
+    Digest, DuplicateBodies, Start, StorePolicy, Tail, WarcArchive, WarcOptions, set_elsewhere,
+};
 use crate::engine::Options;
 use crate::engine::admission::Gate;
 use crate::engine::again::{Expiry, Revisits};
@@ -24,8 +26,8 @@ use crate::engine::ring::observe::{MemoryUse, Pulse};
 use crate::fetch::{Authority, Guard};
 use crate::frontier::{RobotsMode, Scope, SharedPolicies};
 use crate::journal::FetchLog;
-use crate::rows::{ArchiveNames, Counters, CrawlState, deferred_urls};
-use crate::store::{Batch, Durability, Store, Table, decode, for_each, keys};
+use crate::rows::{ArchiveNames, Counters, CrawlState, DiskState, deferred_urls};
+use crate::store::{Batch, Durability, Store, Table, decode, encode, for_each, keys};
 
 /// What the rest of the engine shares with a committer; it stays the same when the committer is
 /// reopened while a crawl runs.
@@ -85,6 +87,7 @@ pub(super) fn promote(
     let archive = open_archive(warc.clone(), start(disk.archive), options)?;
     let texts = WarcOptions::texts_of(path, names.texts.clone());
     let texts = open_archive(texts, start(end_of_texts), options)?;
+    let disk = acknowledge_closed(&*store, disk, (archive.end(), texts.end(), end_of_texts))?;
     let texts = Shelf::open(Box::new(texts), &*store)?;
     if is_repairing {
         FetchLog::set_rest_aside(&path.join("log"), disk.log)?;
@@ -124,6 +127,7 @@ pub(super) fn promote(
         texts,
         bodies: Bodies::new(options.archive.duplicate_bodies, warc, plan.bases),
         names: Arc::new(names),
+        closed: watch::Sender::default(),
         max_file_age: options.archive.max_age,
         log,
         lookups,
@@ -181,6 +185,23 @@ fn name_files(
     Ok(names)
 }
 
+/// Lets the store know of files that a run has closed before it was killed: nothing more is
+/// expected of them, so that they may leave.
+fn acknowledge_closed(
+    store: &dyn Store,
+    mut disk: DiskState,
+    (pages, texts, known_texts): (Tail, Tail, Tail),
+) -> Result<DiskState, Error> {
+    if (disk.archive, known_texts) != (pages, texts) {
+        disk.archive = pages;
+        let mut batch = Batch::new();
+        batch.put(Table::Meta, keys::meta::DISK, encode(&disk));
+        batch.put(Table::Meta, keys::meta::TEXTS, encode(&texts));
+        store.commit(batch, Durability::Disk)?;
+    }
+    Ok(disk)
+}
+
 /// Opens an archive at its acknowledged end.
 fn open_archive(
     mut warc: WarcOptions,
@@ -192,6 +213,10 @@ fn open_archive(
     warc.digest = options.archive.digest;
     warc.info = warcinfo(options);
     let (archive, recovery) = WarcArchive::open(warc, start)?;
+    let WarcOptions {
+        directory, names, ..
+    } = archive.options();
+    set_elsewhere(directory, names, &options.archive.also_in)?;
     if recovery.bytes_cut > 0 {
         tracing::info!(
             bytes = recovery.bytes_cut,

@@ -9,6 +9,7 @@ pub(crate) mod control;
 pub(crate) mod disk;
 pub(crate) mod fetchers;
 pub(crate) mod gather;
+pub(crate) mod leaving;
 pub(crate) mod observe;
 pub(crate) mod reactors;
 pub(crate) mod reading;
@@ -41,12 +42,14 @@ use super::summary::{Summary, slowest_and_largest};
 use super::visit::Entry;
 use crate::fetch::Fetcher;
 use crate::frontier::{Moment, Schedule, ScheduleOptions};
+use crate::handover::{Handover, HandoverState};
 use crate::robots;
 use crate::rows::Counters;
 use analysts::Analysts;
 use control::Command;
 use disk::Disk;
 use fetchers::Fetchers;
+use leaving::start_handover;
 use observe::{Gauges, LeftUndone, MemoryUse, Watch};
 use reactors::Reactors;
 use reading::Reader;
@@ -70,6 +73,7 @@ struct Ring {
     committing: JoinHandle<(Committer, Result<(), Error>)>,
     observer: Observer,
     left_undone: LeftUndone,
+    handover: Option<Handover>,
 }
 
 /// An open crawl as a run takes it over.
@@ -84,6 +88,7 @@ pub(crate) struct Open {
     pub(crate) commands: mpsc::Receiver<Command>,
     /// Bytes that pages may take between their analysis and their commit.
     pub(crate) pages_bytes: usize,
+    pub(crate) handover: watch::Sender<Vec<HandoverState>>,
 }
 
 /// Runs a crawl to its end.
@@ -135,6 +140,7 @@ fn start(
         unknown_until,
         commands,
         pages_bytes,
+        handover,
     } = crawl;
     let (events, event_queue) = mpsc::channel(EVENTS_WAITING);
     let (fetched, fetched_queue) = mpsc::channel(2 * cores);
@@ -192,6 +198,7 @@ fn start(
         handed_out: 0,
         rate_token: false,
     };
+    let handover = start_handover(&committer, &options, directory.path(), &handover, stop)?;
     let committing = start_committing(committer, analysed_queue, events, (clock, turns))
         .map_err(Error::Threads)?;
     let ring = Ring {
@@ -202,6 +209,7 @@ fn start(
         committing,
         observer,
         left_undone,
+        handover,
     };
     Ok((ring, directory))
 }
@@ -229,6 +237,10 @@ impl Ring {
             .committing
             .join()
             .map_err(|_| Error::Internal("the committer died".to_owned()))?;
+        // What is closed leaves, whatever has ended the run.
+        if let Some(handover) = self.handover {
+            handover.finish();
+        }
         committed?;
         let ending = scheduled?;
         self.observer.write_end(self.left_undone.is_nothing())?;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 use tokio::sync::watch;
 
+use crate::handover::HandoverState;
 use crate::rows::Counters;
 
 /// What goes on at this moment.
@@ -257,6 +258,8 @@ pub struct Watch {
     pub(crate) pulse: Pulse,
     /// What each structure may take.
     pub(crate) shares: Arc<[MemoryShare]>,
+    /// How closed files of the archive leave.
+    pub(crate) handover: watch::Receiver<Vec<HandoverState>>,
 }
 
 impl Watch {
@@ -278,6 +281,11 @@ impl Watch {
     /// The gauges.
     pub fn gauges(&self) -> Gauges {
         *self.gauges.borrow()
+    }
+
+    /// Returns how closed files of the archive leave: one for each way out.
+    pub fn handover(&self) -> Vec<HandoverState> {
+        self.handover.borrow().clone()
     }
 
     /// Returns the memory use of the bounded structures.
@@ -315,6 +323,9 @@ pub struct Status {
     /// What each structure may take by the plan of memory; empty if nothing is running.
     #[serde(default)]
     pub shares: Vec<MemoryShare>,
+    /// How closed files of the archive leave; empty if they stay.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub handover: Vec<HandoverState>,
 }
 
 /// Name of the file in the data directory.

@@ -6,7 +6,7 @@ use super::source::{code, sources};
 
 /// Which rooms a room may import, layer by layer: imports go from later rooms to earlier ones,
 /// never between neighbours, never back. The docs tell why.
-pub(super) const ROOMS: [(&str, &[&str]); 23] = [
+pub(super) const ROOMS: [(&str, &[&str]); 24] = [
     ("units", &[]),
     ("unicode", &[]),
     ("url", &[]),
@@ -32,6 +32,7 @@ pub(super) const ROOMS: [(&str, &[&str]); 23] = [
         &["url", "archive", "fetch", "page", "dedup", "rows"],
     ),
     ("sites", &["url", "page", "learn", "dedup"]),
+    ("handover", &["fetch", "archive"]),
     ("engine", ALL_ABOVE),
     (
         "inspect",

@@ -12,6 +12,7 @@ use super::Committer;
 use crate::engine::error::Error;
 use crate::engine::failpoint::{Failpoint, Step};
 use crate::frontier::Moment;
+use crate::handover::Closed;
 use crate::store::{Batch, Durability, Table, encode, keys};
 
 impl Committer {
@@ -62,7 +63,18 @@ impl Committer {
         Failpoint::reach(&mut self.failpoint, Step::FileClosed);
         self.store.commit(batch, Durability::Disk)?;
         self.disk = disk;
+        self.tell_closed();
         Ok(())
+    }
+
+    /// Tells how many files are closed, and known to be by the store: they may leave.
+    pub(crate) fn tell_closed(&self) {
+        let now = Closed {
+            pages: self.disk.archive.segment,
+            texts: self.texts.end().segment,
+        };
+        self.closed
+            .send_if_modified(|closed| std::mem::replace(closed, now) != now);
     }
 
     /// Returns the time until a file that was begun at some time is old enough; for ever if there

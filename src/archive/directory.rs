@@ -1,0 +1,25 @@
+//! Directories, made to last.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+use super::{Error, Result};
+
+/// Creates the directory so that it survives a power cut.
+pub(super) fn create_directory(directory: &Path) -> Result<()> {
+    if directory.is_dir() {
+        return Ok(());
+    }
+    fs::create_dir_all(directory).map_err(Error::io("create", directory))?;
+    match directory.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => sync_directory(parent),
+        _ => sync_directory(Path::new(".")),
+    }
+}
+
+/// Makes creations, renames and removals in `directory` durable.
+pub(super) fn sync_directory(directory: &Path) -> Result<()> {
+    let synced: io::Result<()> = File::open(directory).and_then(|open| open.sync_all());
+    synced.map_err(Error::io("sync", directory))
+}
