@@ -10,7 +10,7 @@ use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
-use gleaner::corpus::{Input, Keeping, Options, dedup_jsonl};
+use gleaner::corpus::{Fields, Input, Keeping, Options, dedup_jsonl};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let files: Vec<PathBuf> = args().skip(1).map(PathBuf::from).collect();
@@ -19,6 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         threads: None,
         skipped: None,
         languages: &[],
+        fields: Fields::default(),
     };
     let keeping = Keeping {
         output: None,

@@ -9,8 +9,9 @@ use bytes::Bytes;
 use jiff::Timestamp;
 
 use super::Error;
+use super::files::each_sound_record;
 use super::parallel::{Worked, in_order};
-use crate::archive::{self, ReadRecord};
+use crate::archive::ReadRecord;
 use crate::fetch::{self, DecodeBounds, Exchange};
 use crate::page::{self, BodyKind};
 
@@ -39,25 +40,13 @@ pub(crate) fn each_page<T: Send, E: From<Error> + Send>(
     work: impl Fn(&ArchivedPage) -> Result<T, E> + Sync,
     take: impl FnMut(T) -> Result<(), E>,
 ) -> Result<(), E> {
-    let wrong = |error: archive::Error| {
-        let why = std::error::Error::source(&error);
-        let why = why.map_or(String::new(), |why| format!(": {why}"));
-        Error::input(format!(
-            "{error}{why}; give complete WARC files (what was read before this is done)"
-        ))
-    };
     in_order(
         None,
         |hand_over| {
-            for path in files {
-                for record in archive::records(path).map_err(wrong)? {
-                    let record = record.map_err(wrong)?;
-                    if is_whole_response(&record) && !hand_over(record) {
-                        return Ok(());
-                    }
-                }
-            }
-            Ok(())
+            let read = each_sound_record(files, |_, record| {
+                Ok(!is_whole_response(&record) || hand_over(record))
+            });
+            Ok(read?)
         },
         |record: ReadRecord| {
             let done = page(&record).map(|page| work(&page)).transpose();

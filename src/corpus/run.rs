@@ -43,7 +43,7 @@ pub fn dedup_jsonl(
     let ended = each_line(
         input,
         |line| {
-            let parsed = JsonDocument::parse(line)?;
+            let parsed = JsonDocument::parse(line, input.fields)?;
             let content = parsed.content(&extraction)?;
             if !content.is_in(input.languages) {
                 return Ok(None);
@@ -174,7 +174,7 @@ fn each_text<T: Send>(
     each_line(
         input,
         |line| {
-            let document = JsonDocument::parse(line)?;
+            let document = JsonDocument::parse(line, input.fields)?;
             let content = document.content(&extraction)?;
             let text = signer.text(&content.main, &content.visible);
             Ok(work(document.id(), &content.raw, &text))

@@ -273,6 +273,7 @@ pub(super) struct OutputLines {
 enum Lines {
     Plain(File),
     Gzip(Box<GzEncoder<File>>),
+    Zstd(Box<zstd::Encoder<'static, File>>),
 }
 
 impl Write for Lines {
@@ -280,6 +281,7 @@ impl Write for Lines {
         match self {
             Self::Plain(file) => file.write(bytes),
             Self::Gzip(encoder) => encoder.write(bytes),
+            Self::Zstd(encoder) => encoder.write(bytes),
         }
     }
 
@@ -287,18 +289,22 @@ impl Write for Lines {
         match self {
             Self::Plain(file) => file.flush(),
             Self::Gzip(encoder) => encoder.flush(),
+            Self::Zstd(encoder) => encoder.flush(),
         }
     }
 }
 
 impl Lines {
-    fn of(path: &Path, file: File) -> Self {
-        match path.extension() {
+    fn of(path: &Path, file: File) -> io::Result<Self> {
+        Ok(match path.extension() {
+            Some(ending) if ending.eq_ignore_ascii_case("zst") => Self::Zstd(Box::new(
+                zstd::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL)?,
+            )),
             Some(ending) if ending.eq_ignore_ascii_case("gz") => {
                 Self::Gzip(Box::new(GzEncoder::new(file, Compression::default())))
             }
             _ => Self::Plain(file),
-        }
+        })
     }
 
     /// Writes what is left and returns the file.
@@ -306,6 +312,7 @@ impl Lines {
         match self {
             Self::Plain(file) => Ok(file),
             Self::Gzip(encoder) => encoder.finish(),
+            Self::Zstd(encoder) => encoder.finish(),
         }
     }
 }
@@ -313,7 +320,8 @@ impl Lines {
 impl OutputLines {
     /// Creates the file under a temporary name.
     pub(super) fn create(path: &Path) -> Result<Self, Error> {
-        let file = File::create(beside(path)).map_err(|error| {
+        let created = File::create(beside(path)).and_then(|file| Lines::of(path, file));
+        let lines = created.map_err(|error| {
             let path = path.display();
             Error::input(format!(
                 "cannot write {path}: {error}; give a file that can be written"
@@ -321,7 +329,7 @@ impl OutputLines {
         })?;
         Ok(Self {
             path: path.to_owned(),
-            file: BufWriter::with_capacity(1 << 18, Lines::of(path, file)),
+            file: BufWriter::with_capacity(1 << 18, lines),
         })
     }
 
@@ -447,6 +455,8 @@ mod tests {
         let mut decoder = flate2::bufread::GzDecoder::new(&*compressed);
         io::Read::read_to_string(&mut decoder, &mut text).unwrap();
         assert_eq!(text, "{}\n");
+        let compressed = written("kept.jsonl.zst");
+        assert_eq!(zstd::decode_all(&*compressed).unwrap(), b"{}\n");
     }
 
     #[test]

@@ -3,11 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write as _;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
 use crate::corpus::{Visit, archive_of, target, text, words};
-use crate::run::{Place, gleaner, run};
+use crate::run::{Place, gleaner, linking, run};
+use crate::web::{Answer, Web};
 
 /// `words` with every `nth` one replaced.
 fn edited(words: &[String], nth: usize) -> Vec<String> {
@@ -339,4 +343,64 @@ fn fingerprints_are_printed() {
     assert_ne!(lines[0]["sha256-raw"], lines[1]["sha256-raw"]);
     let seeded = corpus.lines(&["fingerprint", "--jsonl", "--seed", "5"]);
     assert_ne!(lines[0]["simhash-64"], seeded[0]["simhash-64"]);
+}
+
+/// Lines that `gleaner pages` prints are compared as they are, compressed or not, from files and
+/// from directories.
+#[test]
+fn what_pages_prints_is_input_of_dedup() {
+    let text = "A page that says something of its own, and says it at some length. ".repeat(8);
+    let copy = format!("<title>One</title><p>{text}</p>");
+    let web = Web::start(vec![
+        linking(&["/a", "/b", "/file.bin"])
+            .page("/a", Answer::html(copy.clone()))
+            .page("/b", Answer::html(copy))
+            .page(
+                "/file.bin",
+                Answer::with_type(200, "application/octet-stream", vec![0; 9]),
+            ),
+    ]);
+    let crawl = Place::new();
+    crawl.crawl(&[&web.url(0, "/")]);
+    let lines = crawl.ask(&["pages"]).expect(0).stdout;
+    let plain = crawl.file("pages.jsonl", &lines);
+    let judged = run(gleaner(&["dedup", "--jsonl", &plain])).expect(0);
+    let verdicts = judged.json_lines();
+    assert_eq!(verdicts.len(), lines.lines().count());
+    let copies: Vec<_> = verdicts
+        .iter()
+        .filter(|it| !it["duplicate_of"].is_null())
+        .collect();
+    assert_eq!(copies.len(), 1, "{verdicts:?}");
+    assert_eq!(copies[0]["id"], web.url(0, "/b"));
+    let directory = crawl.data().with_file_name("corpus");
+    fs::create_dir(&directory).expect("it is free");
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder
+        .write_all(lines.as_bytes())
+        .expect("memory suffices");
+    let bytes = encoder.finish().expect("memory suffices");
+    fs::write(directory.join("pages.jsonl.gz"), bytes).expect("it is ours");
+    let directory = directory.to_str().expect("it is ASCII");
+    let kept = crawl.data().with_file_name("kept.jsonl.zst");
+    let kept = kept.to_str().expect("it is ASCII");
+    let again = run(gleaner(&["dedup", "--jsonl", directory, "-o", kept])).expect(0);
+    assert_eq!(again.stdout, judged.stdout);
+    let rest = run(gleaner(&["dedup", "--jsonl", kept])).expect(0);
+    assert_eq!(rest.stdout.lines().count(), verdicts.len() - 1);
+    let named = [
+        "dedup",
+        "--jsonl",
+        &plain,
+        "--id-field",
+        "title",
+        "--text-field",
+        "headline",
+    ];
+    run(gleaner(&named))
+        .expect(2)
+        .says(&["line 4", "the id is null"]);
+    run(gleaner(&["dedup", directory]))
+        .expect(2)
+        .says(&["no file in", ".warc.gz"]);
 }

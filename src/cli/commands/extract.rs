@@ -5,8 +5,7 @@
 
 mod warc;
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Write as _};
+use std::io::{BufRead, BufWriter, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -30,7 +29,8 @@ const NOWHERE: &str = "http://localhost/";
     after_help = "Examples:\n  gleaner extract page.html\n  curl -s https://example.org/ | gleaner extract - --url https://example.org/ --format markdown\n  gleaner extract --jsonl < pages.jsonl > texts.jsonl\n  gleaner extract --format markdown crawl/warc/*.warc.gz > texts.jsonl\n\nEach line of a stream is {\"id\":..., \"html\":\"...\", \"url\":\"...\"}; url is optional. Results are printed in the\norder of the input."
 )]
 pub(crate) struct Arguments {
-    /// HTML file; `-` for standard input; or WARC files (.warc.gz), for one JSON object per page
+    /// HTML file; `-` for standard input; or WARC files (.warc, .warc.gz, .warc.zst), or
+    /// directories with such files, for one JSON object per page
     #[arg(value_name = "FILE", required_unless_present = "jsonl")]
     files: Vec<PathBuf>,
     /// URL of the page, to resolve its links against
@@ -165,20 +165,20 @@ impl<'a> Output<'a> {
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let files = &arguments.files;
-    if !files.is_empty() && files.iter().all(|file| warc::is_one(file)) {
+    if !arguments.jsonl && !files.is_empty() && files.iter().all(|file| warc::is_one(file)) {
         return warc::run(files, arguments.format);
     }
     if let [_, other, ..] = &**files {
         return Err(Failure::Usage {
             message: format!("{} is one file too many", other.display()),
             hint: Some(
-                "several files may be given if all are WARC files (.warc.gz or .warc); give one page, or pages as JSON lines with --jsonl",
+                "several files may be given if all are WARC files (.warc, .warc.gz or .warc.zst); give one page, or pages as JSON lines with --jsonl",
             ),
         });
     }
     let (input, name) = open(files.first().map(PathBuf::as_path))?;
     if arguments.jsonl {
-        return stream(BufReader::new(input), &name, arguments.format);
+        return stream(input, &name, arguments.format);
     }
     let mut bytes = Vec::new();
     input
@@ -214,18 +214,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// Opens the file, or standard input for `-` or if none is given. Also returns its name for
 /// messages.
-fn open(file: Option<&Path>) -> Result<(Box<dyn io::Read + Send>, String), Failure> {
-    match file.filter(|file| *file != Path::new("-")) {
-        None => Ok((Box::new(io::stdin()), "standard input".to_owned())),
-        Some(path) => {
-            let name = path.display().to_string();
-            let file = File::open(path).map_err(|error| Failure::Usage {
-                message: format!("cannot open {name}: {error}"),
-                hint: Some("give an existing HTML file, or - for standard input"),
-            })?;
-            Ok((Box::new(file), name))
-        }
-    }
+fn open(file: Option<&Path>) -> Result<(Box<dyn BufRead + Send>, String), Failure> {
+    let path = file.unwrap_or(Path::new("-"));
+    let name = match path.as_os_str() == "-" {
+        true => "standard input".to_owned(),
+        false => path.display().to_string(),
+    };
+    let input = crate::corpus::open(path).map_err(|error| Failure::Usage {
+        message: format!("cannot open {name}: {error}"),
+        hint: Some("give an existing HTML file, or - for standard input"),
+    })?;
+    Ok((input, name))
 }
 
 fn nowhere() -> Url {

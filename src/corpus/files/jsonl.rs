@@ -1,17 +1,18 @@
 //! Documents as lines of JSON, read in batches and processed on all cores.
 
 use std::borrow::Cow;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::fmt;
+use std::io::{BufRead as _, Read as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Deserialize;
+use serde::de::{Deserializer as _, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::{Content, Extraction, Input};
+use super::{Content, Extraction, Input, open};
 use crate::corpus::Error;
 use crate::corpus::parallel::{Worked, in_order};
 use crate::dedup::PageHints;
@@ -22,34 +23,132 @@ const BATCH_BYTES: usize = 256 << 10;
 /// Maximum length of a line in bytes.
 const MAX_LINE_BYTES: usize = 64 << 20;
 
+/// How a line names what a document is.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Fields<'a> {
+    /// The field with the id; `None` for `id`, and for `url` where there is none, as in what
+    /// `gleaner pages` prints.
+    pub id: Option<&'a str>,
+    /// The field with the text; `None` for `text`.
+    pub text: Option<&'a str>,
+}
+
 /// The document in a line. Other fields are ignored.
-#[derive(Deserialize)]
 pub(in crate::corpus) struct JsonDocument<'a> {
-    #[serde(borrow)]
     id: &'a RawValue,
-    #[serde(borrow, default)]
-    text: Option<Borrowed<'a>>,
-    #[serde(borrow, default)]
-    html: Option<Borrowed<'a>>,
+    text: Option<Cow<'a, str>>,
+    html: Option<Cow<'a, str>>,
     /// The URL of the page. Corpora may have any value there, so it is parsed later.
-    #[serde(borrow, default)]
     url: Option<&'a RawValue>,
+    /// Set if the line has a text, which may be `null`: that of a page whose text is not at hand.
+    has_text: bool,
+}
+
+/// What is found in a line.
+#[derive(Default)]
+struct Found<'a> {
+    id: Option<&'a RawValue>,
+    text: Option<Cow<'a, str>>,
+    html: Option<Cow<'a, str>>,
+    url: Option<&'a RawValue>,
+    has_text: bool,
 }
 
 /// Text that is borrowed from its line unless it contains escapes.
 #[derive(Deserialize)]
 struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
 
+/// Finds the fields that are named.
+struct Finder<'a>(Fields<'a>);
+
+impl<'de> Visitor<'de> for Finder<'_> {
+    type Value = Found<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Found<'de>, A::Error> {
+        let Fields { id, text } = self.0;
+        let (id, text) = (id.unwrap_or("id"), text.unwrap_or("text"));
+        let mut found = Found::default();
+        let mut once = Once::default();
+        while let Some(Borrowed(name)) = map.next_key()? {
+            match &*name {
+                it if it == text => {
+                    once.meet(3, "the text")?;
+                    found.has_text = true;
+                    if it == id {
+                        return Err(A::Error::custom("one field is both id and text"));
+                    }
+                    let text: Option<Borrowed<'de>> = map.next_value()?;
+                    found.text = text.map(|it| it.0);
+                }
+                it if it == id => {
+                    once.meet(0, "the id")?;
+                    let value = map.next_value()?;
+                    found.id = Some(value);
+                    if it == "url" {
+                        found.url = Some(value);
+                    }
+                }
+                "url" => {
+                    once.meet(1, "`url`")?;
+                    found.url = Some(map.next_value()?);
+                }
+                "html" => {
+                    once.meet(2, "`html`")?;
+                    let html: Option<Borrowed<'de>> = map.next_value()?;
+                    found.html = html.map(|it| it.0);
+                }
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Refuses a field that comes twice: nobody can tell which is meant.
+#[derive(Default)]
+struct Once([bool; 4]);
+
+impl Once {
+    fn meet<E: serde::de::Error>(&mut self, at: usize, what: &str) -> Result<(), E> {
+        match self.0.get_mut(at).map(|it| std::mem::replace(it, true)) {
+            Some(true) => Err(E::custom(format!("it has {what} twice"))),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl<'a> JsonDocument<'a> {
     /// Parses a line.
-    pub(in crate::corpus) fn parse(line: &'a [u8]) -> Result<Self, String> {
-        let document: Self = serde_json::from_slice(line)
-            .map_err(|error| format!("not a document: {error}; give {{\"id\": …, \"text\": …}} or {{\"id\": …, \"html\": …}}"))?;
-        let id = document.id.get();
-        if id.starts_with(['"', '-']) || id.starts_with(|c: char| c.is_ascii_digit()) {
-            return Ok(document);
+    pub(in crate::corpus) fn parse(line: &'a [u8], fields: Fields<'_>) -> Result<Self, String> {
+        let (name, text) = (fields.id.unwrap_or("id"), fields.text.unwrap_or("text"));
+        let wrong = |error: &dyn fmt::Display| {
+            format!(
+                "not a document: {error}; give {{\"{name}\": …, \"{text}\": …}} or {{\"{name}\": …, \"html\": …}}"
+            )
+        };
+        let mut parser = serde_json::Deserializer::from_slice(line);
+        let found = parser
+            .deserialize_map(Finder(fields))
+            .and_then(|it| parser.end().map(|()| it));
+        let found = found.map_err(|error| wrong(&error))?;
+        let of_page = found.url.filter(|_| fields.id.is_none());
+        let id = found.id.or(of_page);
+        let id = id.ok_or_else(|| wrong(&format!("missing field `{name}`")))?;
+        let written = id.get();
+        if !written.starts_with(['"', '-']) && !written.starts_with(|c: char| c.is_ascii_digit()) {
+            return Err(format!("the id is {written}; give text or a number"));
         }
-        Err(format!("the id is {id}; give text or a number"))
+        Ok(Self {
+            id,
+            text: found.text,
+            html: found.html,
+            url: found.url,
+            has_text: found.has_text,
+        })
     }
 
     /// The id as it is written in the line.
@@ -64,7 +163,7 @@ impl<'a> JsonDocument<'a> {
     ) -> Result<Content<'_>, String> {
         let url = self.url.map(RawValue::get).map(serde_json::from_str);
         let url: Option<String> = url.and_then(Result::ok);
-        if let Some(Borrowed(text)) = &self.text {
+        if let Some(text) = &self.text {
             return Ok(Content {
                 page: extraction.page_of_text(text, url.as_deref()),
                 raw: Cow::Borrowed(text.as_bytes()),
@@ -73,8 +172,18 @@ impl<'a> JsonDocument<'a> {
                 hints: PageHints::default(),
             });
         }
-        let Some(Borrowed(html)) = &self.html else {
-            return Err("it has neither \"text\" nor \"html\"".to_owned());
+        let Some(html) = &self.html else {
+            if !self.has_text {
+                return Err("it has neither \"text\" nor \"html\"".to_owned());
+            }
+            // A page whose text is not at hand is like no other.
+            return Ok(Content {
+                page: None,
+                raw: Cow::default(),
+                main: Cow::default(),
+                visible: Cow::default(),
+                hints: PageHints::default(),
+            });
         };
         Ok(extraction.content(Cow::Borrowed(html.as_bytes()), html, url.as_deref()))
     }
@@ -128,16 +237,11 @@ fn read_file(
     name: &Arc<str>,
     hand_over: &mut dyn FnMut(Batch) -> bool,
 ) -> Result<bool, Error> {
-    let source: Box<dyn Read> = if file.as_os_str() == "-" {
-        Box::new(io::stdin().lock())
-    } else {
-        Box::new(File::open(file).map_err(|error| {
-            Error::input(format!(
-                "cannot open {name}: {error}; give existing files, or - for standard input"
-            ))
-        })?)
-    };
-    let mut source = BufReader::with_capacity(BATCH_BYTES, source);
+    let mut source = open(file).map_err(|error| {
+        Error::input(format!(
+            "cannot open {name}: {error}; give existing files, or - for standard input"
+        ))
+    })?;
     let mut line = 1;
     loop {
         let mut bytes = Vec::with_capacity(BATCH_BYTES + BATCH_BYTES / 4);
@@ -238,6 +342,7 @@ mod tests {
                 threads: NonZeroUsize::new(threads),
                 skipped: None,
                 languages: &[],
+                fields: Fields::default(),
             },
             |line| {
                 let text = str::from_utf8(line).map_err(|error| error.to_string())?;
@@ -288,8 +393,11 @@ mod tests {
             threads: None,
             skipped: Some(&skipped),
             languages: &[],
+            fields: Fields::default(),
         };
-        let id = |line: &[u8]| JsonDocument::parse(line).map(|document| document.id().to_owned());
+        let id = |line: &[u8]| {
+            JsonDocument::parse(line, Fields::default()).map(|document| document.id().to_owned())
+        };
         let read = each_line(input, id, |id| {
             taken.push(id);
             Ok(())
@@ -303,7 +411,7 @@ mod tests {
     fn a_document_needs_an_id_and_a_text() {
         let check = |line: &str, expected: Result<&str, &str>| {
             let extraction = Extraction::new(Masks::default()).unwrap();
-            let document = JsonDocument::parse(line.as_bytes());
+            let document = JsonDocument::parse(line.as_bytes(), Fields::default());
             let main = document
                 .as_ref()
                 .map_err(String::clone)
@@ -324,5 +432,39 @@ mod tests {
         check(r#"{"text":"x"}"#, Err("missing field `id`"));
         check(r#"{"id":null,"text":"x"}"#, Err("the id is null"));
         check("1", Err("not a document"));
+        check(r#"{"id":1,"text":"a"} x"#, Err("trailing"));
+        check(r#"{"id":1,"text":"a","text":"b"}"#, Err("twice"));
+        // What `gleaner pages` prints.
+        check(
+            r#"{"url":"http://a.example/","text":"a","title":null}"#,
+            Ok("a"),
+        );
+        check(r#"{"url":"http://a.example/","text":null}"#, Ok(""));
+    }
+
+    #[test]
+    fn fields_have_the_names_that_are_given() {
+        let fields = Fields {
+            id: Some("doc"),
+            text: Some("content"),
+        };
+        let line =
+            br#"{"id":1,"doc":"x","text":"no","content":"a\u0062","url":"http://a.example/"}"#;
+        let document = JsonDocument::parse(line, fields).unwrap();
+        assert_eq!(document.id(), "\"x\"");
+        assert_eq!(document.text.as_deref(), Some("ab"));
+        assert!(document.url.is_some());
+        let refused = JsonDocument::parse(br#"{"id":1,"url":"u","content":"a"}"#, fields);
+        assert!(refused.err().is_some_and(|why| why.contains("`doc`")));
+        let fields = Fields {
+            id: Some("url"),
+            text: None,
+        };
+        let line = br#"{"id":1,"url":"http://a.example/","text":"a"}"#;
+        let document = JsonDocument::parse(line, fields).unwrap();
+        assert_eq!(
+            (document.id(), document.url.is_some()),
+            ("\"http://a.example/\"", true)
+        );
     }
 }

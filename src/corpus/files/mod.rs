@@ -1,6 +1,8 @@
 //! The files of a corpus: documents as lines of JSON, or as records of WARC files.
 
 mod jsonl;
+mod opened;
+mod records;
 mod warc_in;
 mod warc_out;
 
@@ -16,7 +18,10 @@ use crate::page::{Page, PageOptions, Parts, language};
 use crate::sites::{self, SiteName};
 use crate::url::{self, Canonicalizer, Identity, Secret, Url};
 
+pub use jsonl::Fields;
 pub(super) use jsonl::{JsonDocument, each_line};
+pub use opened::{FileKind, files_in, open};
+pub(super) use records::each_sound_record;
 pub(super) use warc_in::{Item, SourceRecord, Wanted, read, work};
 pub use warc_out::StoredBodies;
 pub(super) use warc_out::{JudgedPage, Note, WarcOutput};
@@ -32,6 +37,8 @@ pub struct Input<'a> {
     pub skipped: Option<&'a AtomicU64>,
     /// The languages whose documents are wanted; all if there are none.
     pub languages: &'a [String],
+    /// How lines of JSON name what a document is.
+    pub fields: Fields<'a>,
 }
 
 /// The texts of a document, from which it is signed.

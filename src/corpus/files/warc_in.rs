@@ -17,8 +17,9 @@ use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::records::each_sound_record;
 use super::{Content, Extraction};
-use crate::archive::{self, Limits, ReadRecord, RecordStream};
+use crate::archive::ReadRecord;
 use crate::corpus::Error;
 use crate::corpus::parallel::Worked;
 use crate::dedup::PageHints;
@@ -30,9 +31,6 @@ const BOUNDS: DecodeBounds = DecodeBounds {
     max_bytes: 64 << 20,
     max_codings: 4,
 };
-
-/// Number of damaged records that are named.
-const TOLD: u64 = 10;
 
 /// The part of the files that a run needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,48 +98,26 @@ pub(in crate::corpus) fn read(
     wanted: Wanted,
     hand_over: &mut dyn FnMut(Job) -> bool,
 ) -> Result<(), Error> {
-    let mut damages = 0_u64;
-    for path in files {
-        let wrong = |error: archive::Error| Error::input(error.to_string());
-        let records = RecordStream::open(path, Limits::default()).map_err(wrong)?;
-        let file =
-            File::open(path).map_err(Error::io(format!("cannot open {}", path.display())))?;
-        let file = Arc::new(file);
-        let mut is_archive = false;
-        for record in records {
-            let record = match record {
-                Ok(record) => record,
-                Err(error @ archive::Error::Io { .. }) => return Err(wrong(error)),
-                // A file of something else is a mistake of whoever named it.
-                Err(error) if !is_archive && error.offset() == Some(0) && is_other(&error) => {
-                    return Err(wrong(error));
-                }
-                Err(error) => {
-                    damages += 1;
-                    if damages <= TOLD {
-                        tracing::warn!("left out: {error}");
-                    }
-                    continue;
-                }
-            };
-            is_archive = true;
-            if wanted != Wanted::Everything && !is_page(&record) {
-                continue;
-            }
-            let job = Job {
-                record,
-                file: Arc::clone(&file),
-                wanted,
-            };
-            if !hand_over(job) {
-                return Ok(());
-            }
+    let mut opened: Option<(PathBuf, Arc<File>)> = None;
+    each_sound_record(files, |path, record| {
+        if wanted != Wanted::Everything && !is_page(&record) {
+            return Ok(true);
         }
-    }
-    if damages > TOLD {
-        tracing::warn!(places = damages, "records that cannot be read are left out");
-    }
-    Ok(())
+        let file = match &opened {
+            Some((name, file)) if name == path => Arc::clone(file),
+            _ => {
+                let failed = Error::io(format!("cannot open {}", path.display()));
+                let file = Arc::new(File::open(path).map_err(failed)?);
+                opened = Some((path.to_owned(), Arc::clone(&file)));
+                file
+            }
+        };
+        Ok(hand_over(Job {
+            record,
+            file,
+            wanted,
+        }))
+    })
 }
 
 /// Whether the record is a page, provided that its body is text.
@@ -151,11 +127,6 @@ fn is_page(record: &ReadRecord) -> bool {
         Some(Exchange::from_archive(head, b"", Timestamp::UNIX_EPOCH, None)?.status)
     };
     is_whole_response(record) && status().is_some_and(|status| (200..300).contains(&status))
-}
-
-/// Returns `true` if a file does not begin as an archive does.
-fn is_other(error: &archive::Error) -> bool {
-    matches!(error, archive::Error::Format { reason, .. } if reason.contains("begin with"))
 }
 
 fn is_whole_response(record: &ReadRecord) -> bool {

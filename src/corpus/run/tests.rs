@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::corpus::{Corpus, Saved};
+use crate::corpus::{Corpus, Fields, Saved};
 use crate::dedup::{Mask, forged, shingle};
 
 /// Words of a vocabulary of their own.
@@ -77,6 +77,7 @@ fn dedup(lines: &[String], threads: usize) -> (String, Vec<String>) {
         threads: NonZeroUsize::new(threads),
         skipped: None,
         languages: &[],
+        fields: Fields::default(),
     };
     dedup_jsonl(input, &Options::witness(), keeping, &mut verdicts).unwrap();
     let kept = fs::read_to_string(output).unwrap();
@@ -107,6 +108,7 @@ fn dedup_by(options: &Options, lines: &[String], pairs: bool) -> (String, String
         threads: None,
         skipped: None,
         languages: &[],
+        fields: Fields::default(),
     };
     dedup_jsonl(input, options, keeping, &mut verdicts).unwrap();
     let left = fs::read_dir(directory.path()).unwrap().count();
@@ -216,6 +218,7 @@ fn an_index_forgets_what_is_not_repeated() {
             threads: None,
             skipped: None,
             languages: &[],
+            fields: Fields::default(),
         };
         let ended = dedup_jsonl(input, &Options::witness(), keeping, &mut verdicts);
         assert_eq!(ended.is_err(), fails, "day {day}: {ended:?}");
@@ -446,6 +449,7 @@ fn what_fails_is_told_after_the_verdicts_on_what_was_before() {
         threads: None,
         skipped: None,
         languages: &[],
+        fields: Fields::default(),
     };
     let failed = dedup_jsonl(input, &Options::witness(), keeping, &mut verdicts);
     assert!(failed.unwrap_err().to_string().contains("line 2"));

@@ -9,21 +9,22 @@ use std::sync::atomic::AtomicU64;
 
 use clap::{Args, ValueEnum};
 
-use super::features::FeatureArguments;
+use super::features::{FeatureArguments, FieldArguments};
 use crate::cli::shown::Data;
 use crate::cli::{Failure, output};
 use crate::corpus::{
-    self, Clusters, Input, Keeping, MAX_GUARANTEED, NearMethod, Options, SavedError, StoredBodies,
-    Weights,
+    self, Clusters, FileKind, Input, Keeping, MAX_GUARANTEED, NearMethod, Options, SavedError,
+    StoredBodies, Weights, files_in,
 };
 use crate::dedup::{HASHES, Mask, bands_for, chance_found};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gleaner dedup --jsonl pages.jsonl > verdicts.jsonl
-  zstdcat corpus.jsonl.zst | gleaner dedup --jsonl --method minhash --threshold 0.9 | jq -r 'select(.duplicate_of == null).id'
+  gleaner dedup --jsonl corpus.jsonl.zst --method minhash --threshold 0.9 | jq -r 'select(.duplicate_of == null).id'
   gleaner dedup crawl/warc/*.warc.gz -o deduplicated > verdicts.jsonl
   gleaner dedup --jsonl monday.jsonl --index index -o new.jsonl; gleaner dedup --jsonl tuesday.jsonl --index index -o newer.jsonl
+  gleaner pages --data-dir crawl | gleaner dedup --jsonl > verdicts.jsonl
   gleaner dedup --explain-lsh --bands 16 --rows 8
 
 Each line of input is {\"id\": …, \"text\": …} or {\"id\": …, \"html\": …}, both with \"url\": … if it is known; other
@@ -34,8 +35,8 @@ with the record id as \"id\", and \"url\".
 
 Every document is compared with those before it. docs/dedup.md describes the methods and their limits.")]
 pub(crate) struct Arguments {
-    /// WARC files (.warc, .warc.gz, .warc.zst), or text files with --jsonl; `-` or none for
-    /// standard input
+    /// WARC files (.warc, .warc.gz, .warc.zst), or text files with --jsonl, also compressed with
+    /// gzip or zstd; a directory stands for such files in it; `-` or none for standard input
     #[arg(value_name = "FILE", required_unless_present_any = ["jsonl", "explain_lsh"])]
     files: Vec<PathBuf>,
     /// The files contain JSON, one document per line
@@ -43,7 +44,7 @@ pub(crate) struct Arguments {
     jsonl: bool,
     /// Write the corpus without its duplicates: for WARC files, records without the bodies of
     /// duplicates, to this new directory; with --jsonl, lines that are not duplicates, to this
-    /// file, compressed if its name ends in .gz
+    /// file, compressed if its name ends in .gz or .zst
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
     /// Which bodies --output omits from WARC files
@@ -64,7 +65,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", requires = "index")]
     index_runs: Option<NonZeroUsize>,
     /// Write all pairs of documents that are the same or near to this file, one per line,
-    /// compressed if its name ends in .gz; of documents that are the same, the first stands for all
+    /// compressed if its name ends in .gz or .zst; of documents that are the same, the first stands
+    /// for all
     #[arg(long, value_name = "FILE")]
     pairs: Option<PathBuf>,
     /// How near duplicates are found
@@ -83,6 +85,8 @@ pub(crate) struct Arguments {
     /// Number of values per band
     #[arg(long, value_name = "N", requires = "bands", value_parser = clap::value_parser!(u32).range(1..=128))]
     rows: Option<u32>,
+    #[command(flatten)]
+    fields: FieldArguments,
     #[command(flatten)]
     features: FeatureArguments,
     /// What near duplicates may differ in, and what is no text of theirs: dates, times of day or
@@ -232,12 +236,18 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure
     if arguments.explain_lsh {
         return Ok(output::print(&explain(&options))?);
     }
+    let kind = match arguments.jsonl {
+        true => FileKind::JsonLines,
+        false => FileKind::Warc,
+    };
+    let files = files_in(&arguments.files, kind)?;
     let skipped = AtomicU64::new(0);
     let input = Input {
-        files: &arguments.files,
+        files: &files,
         threads: arguments.threads,
         skipped: arguments.skip_bad.then_some(&skipped),
         languages: &arguments.languages,
+        fields: arguments.fields.fields(),
     };
     let keeping = Keeping {
         output: arguments.output.as_deref(),

@@ -9,8 +9,28 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use clap::{Args, ValueEnum};
 
 use crate::cli::{Failure, output};
-use crate::corpus::{DfTable, Options, Saved, Weights};
+use crate::corpus::{DfTable, Fields, Options, Saved, Weights};
 use crate::dedup::Shingle;
+
+/// How lines of JSON name what a document is.
+#[derive(Debug, Args)]
+pub(super) struct FieldArguments {
+    /// Field of a line with the id of the document [default: id, or url where there is none]
+    #[arg(long, value_name = "NAME", requires = "jsonl")]
+    id_field: Option<String>,
+    /// Field of a line with the text of the document [default: text]
+    #[arg(long, value_name = "NAME", requires = "jsonl")]
+    text_field: Option<String>,
+}
+
+impl FieldArguments {
+    pub(super) fn fields(&self) -> Fields<'_> {
+        Fields {
+            id: self.id_field.as_deref(),
+            text: self.text_field.as_deref(),
+        }
+    }
+}
 
 #[derive(Debug, Args)]
 pub(super) struct FeatureArguments {

@@ -9,10 +9,10 @@ use std::sync::atomic::AtomicU64;
 use clap::Args;
 use serde_json::json;
 
-use super::features::FeatureArguments;
+use super::features::{FeatureArguments, FieldArguments};
 use crate::cli::Failure;
 use crate::cli::shown::Data;
-use crate::corpus::{self, Figures, Input, Options, Signer};
+use crate::corpus::{self, Figures, FileKind, Input, Options, Signer, files_in};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -22,7 +22,8 @@ use crate::corpus::{self, Figures, Input, Options, Signer};
 The input is that of `gleaner dedup`. The output is one JSON object per line, in the same order;
 docs/formats.md documents the fields.")]
 pub(crate) struct Arguments {
-    /// Files to read; `-` or none for standard input
+    /// Files to read, also compressed with gzip or zstd; a directory stands for its .jsonl files;
+    /// `-` or none for standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The files contain JSON, one document per line
@@ -31,6 +32,8 @@ pub(crate) struct Arguments {
     /// Also print the 128 values of the MinHash signature
     #[arg(long)]
     minhash: bool,
+    #[command(flatten)]
+    fields: FieldArguments,
     #[command(flatten)]
     features: FeatureArguments,
     /// Write a table of the document frequencies to this new file, and print nothing
@@ -51,12 +54,14 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure
     let mut options = Options::witness();
     arguments.features.set(&mut options, None)?;
     let signer = Signer::new(&options);
+    let files = files_in(&arguments.files, FileKind::JsonLines)?;
     let skipped = AtomicU64::new(0);
     let input = Input {
-        files: &arguments.files,
+        files: &files,
         threads: arguments.threads,
         skipped: arguments.skip_bad.then_some(&skipped),
         languages: &[],
+        fields: arguments.fields.fields(),
     };
     if let Some(path) = &arguments.df_table_out {
         return make_table(input, path, arguments.df_table_number, &options, &signer);

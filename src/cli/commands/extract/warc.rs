@@ -7,22 +7,26 @@ use std::path::{Path, PathBuf};
 use super::{Format, Output, Read, identity};
 use crate::cli::Failure;
 use crate::cli::shown::Data;
-use crate::corpus::{ArchivedPage, each_page};
+use crate::corpus::{ArchivedPage, FileKind, each_page, files_in};
 use crate::page::{BodyKind, Page, PageOptions, charset};
 use crate::url::{self, Identity};
 
-/// Whether a file is one of WARC records, by its name.
+/// Whether a file is one of WARC records, by its name, or a directory with such files.
 pub(super) fn is_one(path: &Path) -> bool {
     let name = path.to_string_lossy();
-    name.ends_with(".warc.gz") || name.ends_with(".warc")
+    [".warc.gz", ".warc", ".warc.zst"]
+        .iter()
+        .any(|ending| name.ends_with(ending))
+        || path.is_dir()
 }
 
 /// Prints a JSON object a line for each page.
 pub(super) fn run(files: &[PathBuf], format: Format) -> Result<(), Failure> {
+    let files = files_in(files, FileKind::Warc)?;
     let mut out = BufWriter::new(Data::lock());
     let identity = identity();
     let done = each_page(
-        files,
+        &files,
         |page| {
             let read = read(page, &identity, format);
             let id = serde_json::Value::from(page.id.as_str());
