@@ -7,13 +7,16 @@
 //! acknowledged byte.
 //!
 //! Read in this order: `record.rs` (what is kept), `warc.rs` (segments, sync, rewind), `segment.rs`
-//! (one file), `encode.rs` (bytes), `reader.rs` (reading back), `pack.rs` (bodies of duplicates).
+//! (one file), `encode.rs` (bytes), `reader.rs` (reading back), `pack.rs` (bodies of duplicates),
+//! `cdxj/` (indexes of captures).
 
+mod cdxj;
 mod encode;
 mod foreign;
 mod id;
 mod memory;
 mod names;
+mod opening;
 mod pack;
 mod reader;
 mod record;
@@ -26,6 +29,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub use cdxj::{IndexLine, LineSorter, SortedLines, index_line, index_path};
 pub use foreign::RecordStream;
 pub use id::{Digest, DigestAlgorithm, RecordId};
 pub use memory::MemoryArchive;

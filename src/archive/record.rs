@@ -344,6 +344,16 @@ impl Record {
         (self.head.len() + self.payload.len()) as u64
     }
 
+    /// Returns the digest of the payload as headers with such digests have it.
+    pub(super) fn payload_digest(&self, algorithm: DigestAlgorithm) -> Option<String> {
+        let named = self.fields.iter().find(|(name, _)| *name == PAYLOAD_DIGEST);
+        let (_, named) = named?;
+        Some(match (algorithm, self.kind) {
+            (DigestAlgorithm::Sha1, RecordKind::Response) => algorithm.digest([&self.payload[..]]),
+            _ => named.clone(),
+        })
+    }
+
     /// Adds what the payload of a response is by its first bytes, as a media type (WARC/1.1,
     /// section 5.14).
     #[must_use]
