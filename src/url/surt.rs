@@ -228,23 +228,41 @@ fn canonical_host(host: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Returns a host name in ASCII by the rules of 2003, by which keys are made: `ß` is `ss`.
+/// Returns a host name in ASCII by the rules of 2003, by which keys are made: `ß` is `ss`. `None`
+/// if a label cannot be written so.
 fn in_ascii(host: &[u8]) -> Option<Vec<u8>> {
-    let mut mapped = String::with_capacity(host.len());
-    for piece in host.utf8_chunks() {
-        for letter in piece.valid().chars() {
-            match letter {
-                'ß' | 'ẞ' => mapped.push_str("ss"),
-                'ς' => mapped.push('σ'),
-                '\u{200c}' | '\u{200d}' => {}
-                other => mapped.push(other),
-            }
+    let host: String = host.utf8_chunks().map(|piece| piece.valid()).collect();
+    let dots = ['.', '\u{3002}', '\u{ff0e}', '\u{ff61}'];
+    // The dot at its end is no label.
+    let host = host.strip_suffix(dots).unwrap_or(&host);
+    let mut labels = Vec::new();
+    for label in host.split(dots) {
+        let label = match label.is_ascii() {
+            true => label.to_owned(),
+            false => label_in_ascii(label)?,
+        };
+        if label.is_empty() || label.len() > 63 {
+            return None;
+        }
+        labels.push(label);
+    }
+    Some(labels.join(".").into_bytes())
+}
+
+fn label_in_ascii(label: &str) -> Option<String> {
+    let mut mapped = String::with_capacity(label.len());
+    for letter in label.chars() {
+        match letter {
+            'ß' | 'ẞ' => mapped.push_str("ss"),
+            'ς' => mapped.push('σ'),
+            '\u{200c}' | '\u{200d}' => {}
+            other => mapped.push(other),
         }
     }
     match Host::parse(&mapped).ok()? {
-        Host::Domain(domain) => Some(domain.into_bytes()),
-        Host::Ipv4(address) => Some(address.to_string().into_bytes()),
-        Host::Ipv6(_) => None,
+        Host::Domain(label) => Some(label),
+        // Digits of another script.
+        Host::Ipv4(_) | Host::Ipv6(_) => None,
     }
 }
 

@@ -78,7 +78,7 @@ pub fn index_line(record: &ReadRecord, file: &str, length: u64) -> Option<String
         "resource" | "metadata" => content_type.map(first_word),
         _ => None,
     };
-    Some(written(Told {
+    Some(written(&Told {
         url: &url,
         time: &seconds(record.header("WARC-Date")?)?,
         is_revisit: kind == "revisit",
@@ -105,7 +105,7 @@ pub(super) fn line_of(
         _ => return None,
     };
     let url = record.target()?;
-    Some(written(Told {
+    Some(written(&Told {
         url,
         time: &record.date().strftime("%Y%m%d%H%M%S").to_string(),
         is_revisit,
@@ -132,7 +132,7 @@ struct Told<'a> {
     file: &'a str,
 }
 
-fn written(told: Told<'_>) -> String {
+fn written(told: &Told<'_>) -> String {
     let mut line = surt(told.url);
     line.reserve(told.url.len() + 256);
     // Writing to a string cannot fail.

@@ -92,17 +92,19 @@ impl LineSorter {
 /// Creates a file and takes its name away.
 fn nameless(directory: &Path) -> io::Result<File> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let path = directory.join(format!(".sorting-{}-{number}", std::process::id()));
-    let mut options = OpenOptions::new();
-    let file = options
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .open(&path)?;
-    fs::remove_file(&path)?;
-    Ok(file)
+    loop {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = directory.join(format!(".sorting-{}-{number}", std::process::id()));
+        let mut options = OpenOptions::new();
+        match options.read(true).write(true).create_new(true).open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            created => {
+                let created = created?;
+                fs::remove_file(&path)?;
+                return Ok(created);
+            }
+        }
+    }
 }
 
 fn rewound(mut file: File) -> io::Result<BufReader<File>> {

@@ -1,3 +1,5 @@
+//! Lines of all kinds of records, their order, and what survives a kill.
+
 use std::fs;
 use std::path::Path;
 
@@ -164,11 +166,11 @@ fn options(directory: &Path, digest: DigestAlgorithm) -> WarcOptions {
 const NAME: &str = "x-20260102030405-0123abcd-00000.warc.gz";
 
 /// Appends the records of a visit.
-fn visit(archive: &mut WarcArchive, number: usize) {
+fn visit(archive: &mut WarcArchive, number: u32) {
     let target = format!("http://h{}.test/{number}?ä", number % 3);
     let capture = Capture {
         target: &target,
-        date: Timestamp::from_millisecond(1_700_000_000_999 + number as i64).unwrap(),
+        date: Timestamp::from_millisecond(1_700_000_000_999 + i64::from(number)).unwrap(),
         ip: None,
         protocols: &[],
     };
@@ -271,7 +273,7 @@ fn what_is_lost_of_an_index_is_read_from_the_records() {
     check("nothing", &|_, _| {});
     check("all", &|path, _| fs::remove_file(path).unwrap());
     check("its end", &|path, text| {
-        write(path, &text[..text.len() / 2])
+        write(path, &text[..text.len() / 2]);
     });
     check("its middle", &|path, text| {
         let middle = text.len() / 2;

@@ -94,7 +94,7 @@ pub(super) enum Command {
     Dedup(dedup::Arguments),
     /// Print the fingerprints of documents
     Fingerprint(fingerprint::Arguments),
-    /// List, print, check and repair the records of WARC files
+    /// List, print, index, check and repair the records of WARC files
     #[command(
         subcommand,
         after_help = "Example:\n  gleaner warc verify crawl/warc/*.warc.gz"

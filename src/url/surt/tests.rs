@@ -1,3 +1,5 @@
+//! Keys that other archives give to the same URLs, and laws that hold for all.
+
 use proptest::prelude::*;
 
 use super::surt;
