@@ -114,6 +114,8 @@ pub mod inspect;
 
 pub mod corpus;
 
+pub mod export;
+
 pub mod config;
 #[doc(hidden)]
 pub mod control;

@@ -34,6 +34,7 @@ pub use foreign::RecordStream;
 pub use id::{Digest, DigestAlgorithm, RecordId};
 pub use memory::MemoryArchive;
 pub use names::{FileNames, is_archive_file, present};
+pub use opening::warcinfo_member;
 pub use pack::{
     MAX_DELTA_CONTENT, MAX_PACKED, PackBase, PackError, PackedBody, compress, pack, unpack,
 };

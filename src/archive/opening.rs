@@ -38,3 +38,8 @@ pub(super) fn warcinfo(name: &str, directory: &Path, given: &[(String, String)])
     let id = RecordId::from_digest(&Digest::of(seed.as_bytes()));
     Record::warcinfo(id, date, name, &fields)
 }
+
+/// Returns the record that opens a file which is no archive's, as a gzip member.
+pub fn warcinfo_member(name: &str, given: &[(String, String)]) -> Vec<u8> {
+    warcinfo(name, Path::new(""), given).to_member()
+}

@@ -363,6 +363,15 @@ impl Record {
         self
     }
 
+    /// Adds the language of the block's text, by its code of ISO 639-3. Not of the standard: Common
+    /// Crawl's files of texts have this field.
+    #[must_use]
+    pub fn in_language(mut self, language: Option<&str>) -> Record {
+        let field = language.map(|it| ("WARC-Identified-Content-Language", text_value(it)));
+        self.fields.extend(field);
+        self
+    }
+
     /// Returns everything before the block, as it is written: version line, named fields and empty
     /// line. `warcinfo` is the record that opens the segment. Takes one pass over the block, to
     /// compute its digest.

@@ -6,7 +6,7 @@ use super::source::{code, sources};
 
 /// Which rooms a room may import, layer by layer: imports go from later rooms to earlier ones,
 /// never between neighbours, never back. The docs tell why.
-pub(super) const ROOMS: [(&str, &[&str]); 23] = [
+pub(super) const ROOMS: [(&str, &[&str]); 24] = [
     ("units", &[]),
     ("unicode", &[]),
     ("url", &[]),
@@ -53,10 +53,16 @@ pub(super) const ROOMS: [(&str, &[&str]); 23] = [
         &["url", "fetch", "page", "learn", "dedup", "sites", "archive"],
     ),
     (
+        "export",
+        &[
+            "url", "page", "dedup", "archive", "engine", "inspect", "corpus",
+        ],
+    ),
+    (
         "cli",
         &[
             "units", "url", "robots", "seeds", "fetch", "page", "learn", "frontier", "dedup",
-            "engine", "inspect", "config", "control", "demo", "corpus",
+            "engine", "inspect", "config", "control", "demo", "corpus", "export",
         ],
     ),
 ];
