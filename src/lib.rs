@@ -116,6 +116,8 @@ pub mod inspect;
 
 pub mod corpus;
 
+pub mod export;
+
 pub mod config;
 #[doc(hidden)]
 pub mod control;

@@ -2,9 +2,11 @@
 //! its offset alone. The members of a large append are compressed on several threads and returned
 //! in order. No file is touched here.
 
+use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use flate2::write::GzEncoder;
 use flate2::{Compress, Compression, FlushCompress, Status};
 use libdeflater::{CompressionLvl, Compressor};
 
@@ -88,6 +90,20 @@ impl Encoders {
         })?;
         members.sort_unstable_by_key(|(index, _)| *index);
         Ok(members.into_iter().map(|(_, member)| member).collect())
+    }
+}
+
+impl Record {
+    /// Returns the record as a gzip member, for a file that is no archive's.
+    pub fn to_member(&self) -> Vec<u8> {
+        let header = self.header(None);
+        let [head, payload] = self.block();
+        let mut member = GzEncoder::new(Vec::new(), Compression::default());
+        for part in [header.as_bytes(), head, payload, b"\r\n\r\n"] {
+            // Both ends are memory.
+            let _ = member.write_all(part);
+        }
+        member.finish().unwrap_or_default()
     }
 }
 

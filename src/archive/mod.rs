@@ -7,8 +7,10 @@
 //! acknowledged byte.
 //!
 //! Read in this order: `record.rs` (what is kept), `warc.rs` (segments, sync, rewind), `segment.rs`
-//! (one file), `encode.rs` (bytes), `reader.rs` (reading back), `pack.rs` (bodies of duplicates).
+//! (one file), `encode.rs` (bytes), `reader.rs` (reading back), `pack.rs` (bodies of duplicates),
+//! `cdxj/` (indexes of captures).
 
+mod cdxj;
 mod directory;
 mod elsewhere;
 mod encode;
@@ -16,6 +18,7 @@ mod foreign;
 mod id;
 mod memory;
 mod names;
+mod opening;
 mod pack;
 mod reader;
 mod record;
@@ -28,11 +31,13 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub use cdxj::{IndexLine, LineSorter, SortedLines, index_line, index_path};
 pub use elsewhere::{ArchiveFiles, files_of, present, set_elsewhere};
 pub use foreign::RecordStream;
 pub use id::{Digest, DigestAlgorithm, RecordId};
 pub use memory::MemoryArchive;
 pub use names::{FileNames, is_archive_file};
+pub use opening::warcinfo_member;
 pub use pack::{
     MAX_DELTA_CONTENT, MAX_PACKED, PackBase, PackError, PackedBody, compress, pack, unpack,
 };

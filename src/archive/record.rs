@@ -344,11 +344,30 @@ impl Record {
         (self.head.len() + self.payload.len()) as u64
     }
 
+    /// Returns the digest of the payload as headers with such digests have it.
+    pub(super) fn payload_digest(&self, algorithm: DigestAlgorithm) -> Option<String> {
+        let named = self.fields.iter().find(|(name, _)| *name == PAYLOAD_DIGEST);
+        let (_, named) = named?;
+        Some(match (algorithm, self.kind) {
+            (DigestAlgorithm::Sha1, RecordKind::Response) => algorithm.digest([&self.payload[..]]),
+            _ => named.clone(),
+        })
+    }
+
     /// Adds what the payload of a response is by its first bytes, as a media type (WARC/1.1,
     /// section 5.14).
     #[must_use]
     pub fn identified_as(mut self, media_type: Option<&str>) -> Record {
         let field = media_type.map(|it| ("WARC-Identified-Payload-Type", text_value(it)));
+        self.fields.extend(field);
+        self
+    }
+
+    /// Adds the language of the block's text, by its code of ISO 639-3. Not of the standard: Common
+    /// Crawl's files of texts have this field.
+    #[must_use]
+    pub fn in_language(mut self, language: Option<&str>) -> Record {
+        let field = language.map(|it| ("WARC-Identified-Content-Language", text_value(it)));
         self.fields.extend(field);
         self
     }

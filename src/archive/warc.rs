@@ -13,10 +13,12 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
+use super::cdxj::{self, IndexBeside};
 use super::directory::{create_directory, sync_directory};
 use super::encode::Encoders;
-use super::id::{Digest, DigestAlgorithm, RecordId};
+use super::id::{DigestAlgorithm, RecordId};
 use super::names::{FileNames, marked};
+use super::opening::warcinfo;
 use super::reader::{self, Limits, SegmentReader};
 use super::record::Record;
 use super::segment::{Segment, unacknowledged};
@@ -51,6 +53,8 @@ pub struct WarcOptions {
     /// Fields of the warcinfo record that opens each segment, as name and value. `software`,
     /// `format` and `conformsTo` are added if missing.
     pub info: Vec<(String, String)>,
+    /// Set if each segment has an index of its captures beside it.
+    pub indexed: bool,
 }
 
 impl WarcOptions {
@@ -63,6 +67,7 @@ impl WarcOptions {
             compression: 4,
             digest: DigestAlgorithm::default(),
             info: Vec::new(),
+            indexed: false,
         }
     }
 
@@ -70,6 +75,7 @@ impl WarcOptions {
     pub fn pages_of(data: &Path, names: FileNames) -> Self {
         Self {
             names,
+            indexed: true,
             ..Self::new(data.join("warc"))
         }
     }
@@ -189,6 +195,8 @@ pub struct WarcArchive {
     tail: Tail,
     /// The segment of `tail`, once something was or is about to be written to it.
     segment: Option<Segment>,
+    /// The index of that segment, if there is to be one.
+    index: Option<IndexBeside>,
     /// Set if the directory has an entry that was not synced.
     entry_unsynced: bool,
     /// Set after a failed sync: see [`Error::InDoubt`].
@@ -208,6 +216,7 @@ impl WarcArchive {
             options,
             tail: Tail::default(),
             segment: None,
+            index: None,
             entry_unsynced: false,
             in_doubt: false,
         };
@@ -272,6 +281,7 @@ impl WarcArchive {
                 if rest == Rest::Removed {
                     let path = self.found_path(number, is_open);
                     fs::remove_file(&path).map_err(Error::io("remove", &path))?;
+                    cdxj::forget(&self.options.segment_path(number))?;
                 } else {
                     recovery.set_aside.push(self.set_aside(number, is_open)?);
                 }
@@ -289,6 +299,16 @@ impl WarcArchive {
         }
         if *tail == Tail::default() && rest != Rest::Removed {
             self.set_strangers_aside(&mut recovery)?;
+        }
+        self.index = None;
+        if self.options.indexed && stays && tail.offset > 0 {
+            IndexBeside::complete(&path, length, self.options.digest)?;
+        } else if self.options.indexed && tail.offset > 0 {
+            self.index = Some(IndexBeside::resume(
+                &path,
+                tail.offset,
+                self.options.digest,
+            )?);
         }
         self.entry_unsynced = true;
         self.in_doubt = false;
@@ -331,6 +351,7 @@ impl WarcArchive {
         let from = self.found_path(number, is_open);
         let to = self.unacknowledged(number)?;
         fs::rename(&from, &to).map_err(Error::io("set aside", &from))?;
+        cdxj::forget(&self.options.segment_path(number))?;
         Ok(to)
     }
 
@@ -412,7 +433,8 @@ impl WarcArchive {
         if let Some(id) = self.segment.as_ref().and_then(|open| open.warcinfo) {
             return Ok((id, Vec::new()));
         }
-        let record = self.warcinfo(self.tail.segment);
+        let name = self.options.names.name(self.tail.segment);
+        let record = warcinfo(&name, &self.options.directory, &self.options.info);
         let members = self.encoders.encode(std::slice::from_ref(&record), None)?;
         Ok((record.id(), members.concat()))
     }
@@ -440,6 +462,10 @@ impl WarcArchive {
         let open = match &mut self.segment {
             Some(open) => open,
             none => {
+                if self.options.indexed {
+                    let warc = self.options.segment_path(segment);
+                    self.index = Some(IndexBeside::resume(&warc, 0, self.options.digest)?);
+                }
                 let created = Segment::create(self.options.open_path(segment))?;
                 self.entry_unsynced = true;
                 none.insert(created)
@@ -479,39 +505,6 @@ impl WarcArchive {
         }
         Ok(())
     }
-
-    /// Creates the record that opens segment `number`.
-    fn warcinfo(&self, number: u32) -> Record {
-        let name = self.options.names.name(number);
-        let date = Timestamp::now();
-        let defaults = [
-            (
-                "software",
-                concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")),
-            ),
-            ("format", "WARC File Format 1.1"),
-            (
-                "conformsTo",
-                "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
-            ),
-        ];
-        let given = &self.options.info;
-        let missing = |name: &str| !given.iter().any(|(n, _)| n.eq_ignore_ascii_case(name));
-        let fields: Vec<(&str, &str)> = defaults
-            .into_iter()
-            .filter(|(name, _)| missing(name))
-            .chain(given.iter().map(|(n, v)| (n.as_str(), v.as_str())))
-            .collect();
-        // Two archives of the same name differ in directory, process or nanosecond.
-        let seed = format!(
-            "{name}\n{}\n{}\n{}\n{given:?}",
-            date.as_nanosecond(),
-            std::process::id(),
-            self.options.directory.display(),
-        );
-        let id = RecordId::from_digest(&Digest::of(seed.as_bytes()));
-        Record::warcinfo(id, date, &name, &fields)
-    }
 }
 
 impl Archive for WarcArchive {
@@ -527,7 +520,11 @@ impl Archive for WarcArchive {
         self.make_room(lengths.map(|length| length + RECORD_OVERHEAD).sum())?;
         let (warcinfo, opening) = self.opening()?;
         let members = self.encoders.encode(records, Some(warcinfo))?;
-        self.write(warcinfo, opening, &members)
+        let places = self.write(warcinfo, opening, &members)?;
+        if let Some(index) = &mut self.index {
+            index.add(records, &places);
+        }
+        Ok(places)
     }
 
     /// The file is whole and synced before it gets its name, and the directory is synced before
@@ -541,6 +538,11 @@ impl Archive for WarcArchive {
         let next = self.after(self.tail.segment)?;
         // It is not opened again, so it has to be synced now.
         self.sync_segment()?;
+        if let Some(index) = &self.index {
+            index.close()?;
+            self.index = None;
+            self.entry_unsynced = true;
+        }
         let (open, closed) = (
             self.options.open_path(self.tail.segment),
             self.options.segment_path(self.tail.segment),

@@ -95,7 +95,7 @@ impl Drop for Progress {
 }
 
 /// Whether standard error is a terminal on which a line can be overwritten.
-fn moves_the_cursor() -> bool {
+pub(super) fn moves_the_cursor() -> bool {
     io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 

@@ -25,6 +25,8 @@ pub struct ReadText {
     pub page: Page,
     /// Its main text in the form that was asked for.
     pub marked: Option<String>,
+    /// Id of the record that it was read from, as in the archive.
+    pub record_id: Option<String>,
 }
 
 impl Texts {
@@ -66,10 +68,15 @@ impl Texts {
             return Ok(None);
         };
         let record = self.record(place)?;
+        let record_id = record.header("WARC-Record-ID").map(str::to_owned);
         if place.kind == RecordKind::Conversion {
             let text = String::from_utf8_lossy(&record.block);
             let page = Page::plain_text(&text, &self.options);
-            return Ok(Some(ReadText { page, marked: None }));
+            return Ok(Some(ReadText {
+                page,
+                marked: None,
+                record_id,
+            }));
         }
         let Some((head, payload)) = record.http_parts() else {
             return Ok(None);
@@ -89,7 +96,14 @@ impl Texts {
         let codings = values(head, "content-encoding");
         let body = fetch::decode(codings, &body, self.decoding).bytes;
         let content_type = values(head, "content-type").next();
-        Ok(self.extract(url, content_type, &body, markup))
+        let read = self.extract(url, content_type, &body, markup);
+        Ok(read.map(|read| ReadText { record_id, ..read }))
+    }
+
+    /// Returns the id of the record at a place.
+    pub fn record_id(&self, place: &RecordPlace) -> Result<Option<String>, archive::Error> {
+        let record = self.record(place)?;
+        Ok(record.header("WARC-Record-ID").map(str::to_owned))
     }
 
     fn record(&self, place: &RecordPlace) -> Result<ReadRecord, archive::Error> {
@@ -141,6 +155,10 @@ impl Texts {
             BodyKind::Text => (Page::plain_text(&text().text, options), None),
             BodyKind::Other => return None,
         };
-        Some(ReadText { page, marked })
+        Some(ReadText {
+            page,
+            marked,
+            record_id: None,
+        })
     }
 }

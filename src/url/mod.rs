@@ -15,6 +15,7 @@ mod page_pattern;
 mod pattern;
 mod rules;
 mod series;
+mod surt;
 
 pub use canonical::{CanonicalUrl, Canonicalizer};
 pub use filter::{TooManyPatterns, UrlPattern, UrlPatternError, UrlPatterns};
@@ -25,6 +26,7 @@ pub use page_pattern::{PageMap, PagePattern, PagePatternError};
 pub use pattern::{HostMap, HostPattern, PatternError};
 pub use rules::{Rule, RuleLine, RuleSet, UnknownRule};
 pub use series::series;
+pub use surt::surt;
 
 pub use ::url::{Position, Url};
 

@@ -114,6 +114,7 @@ fn tests() -> Vec<Test> {
         scale::nothing_is_lost_or_doubled_over_kills: Need::Nothing,
         tools::bash_takes_the_completions: Need::Program("bash"),
         tools::bodies_of_duplicates_are_rebuilt_by_other_hands: Need::Python("zstandard"),
+        tools::cdxj_indexer_writes_the_same_lines: Need::Python("cdxj_indexer"),
         tools::warcio_reads_every_record_and_its_digests: Need::Python("warcio"),
     ]
 }

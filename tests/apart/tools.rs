@@ -55,6 +55,155 @@ pub(crate) fn warcio_reads_every_record_and_its_digests() {
     assert_eq!(of("revisit", "/copy")["status"], "200");
 }
 
+/// Lines of indexes are those of `cdxj-indexer`, and keys those of the package that it uses.
+pub(crate) fn cdxj_indexer_writes_the_same_lines() {
+    let links = [
+        "/packed",
+        "/copy",
+        "/moved",
+        "/again",
+        "/missing",
+        "/%C3%A4?b=2&a=%26",
+    ];
+    let packed = page("packed", &[]);
+    let web = Web::start(vec![
+        Site::new()
+            .robots("")
+            .page("/", Answer::html(page("home", &links)))
+            .page("/packed", Answer::gzip(&*packed))
+            .page("/copy", Answer::html(page("home", &links)))
+            .page("/moved", Answer::redirect(301, "/packed"))
+            .page("/again", Answer::redirect(302, "/copy")),
+    ]);
+    let crawl = Place::new();
+    crawl.crawl(&[&web.url(0, "/")]);
+    let file = crawl.warc();
+    let own = std::fs::read_to_string(file.with_added_extension("cdxj")).expect("it is closed");
+    let mut command = Command::new(python());
+    command.args(["-m", "cdxj_indexer.main", "-s"]).arg(&file);
+    assert_eq!(run(prepared(command)).expect(0).stdout, own);
+    assert!(
+        own.contains("warc/revisit") && own.contains("\"302\""),
+        "{own}"
+    );
+
+    let urls = urls_of_all_kinds(100_000);
+    let urls_file = crawl.file("urls.txt", &urls.join("\n"));
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/keys.py");
+    let mut command = Command::new(python());
+    command.args([script, &urls_file]);
+    let keys = run(prepared(command)).expect(0).stdout;
+    let mut count = 0;
+    for (url, key) in urls.iter().zip(keys.lines()) {
+        assert_eq!(gleaner::url::surt(url), key, "{url}");
+        count += 1;
+    }
+    assert_eq!(count, urls.len());
+}
+
+/// URLs of pieces that keys treat in ways of their own.
+fn urls_of_all_kinds(count: usize) -> Vec<String> {
+    const SCHEMES: [&str; 7] = [
+        "http://",
+        "https://",
+        "HTTP://",
+        "",
+        "ftp://",
+        "http:/",
+        "http://https://",
+    ];
+    const HOSTS: [&str; 22] = [
+        "example.org",
+        "www.example.org",
+        "WWW2.Example.ORG",
+        "a.b.example.co.uk",
+        "example.org.",
+        "example..org",
+        "192.0.2.7",
+        "3221225991",
+        "0300.0.02.07",
+        "192.519",
+        "256.1.1.1",
+        "08.1.1.1",
+        "[2001:db8::1]",
+        "xn--bcher-kva.example",
+        "bücher.example",
+        "straße.example",
+        "例え.テスト",
+        "%77ww.example.org",
+        "user:secret@example.org",
+        "exa_mple.org",
+        "www.com",
+        "a b.example",
+    ];
+    const PORTS: [&str; 8] = ["", "", "", ":80", ":443", ":8080", ":", ":x"];
+    const SEGMENTS: [&str; 16] = [
+        "",
+        "/",
+        "/a",
+        "/B/",
+        "/.",
+        "/..",
+        "//",
+        "/%7Ea",
+        "/%252F",
+        "/%zz",
+        "/ä",
+        "/a%20b",
+        "/c;d=1",
+        "/(S(abcdefghij0123456789abcd))",
+        "/page.aspx",
+        "/%2e%2E",
+    ];
+    const FIELDS: [&str; 16] = [
+        "",
+        "b",
+        "a=1",
+        "A=2",
+        "a=",
+        "=",
+        "c=%26",
+        "q=ä",
+        "q=%E4",
+        "x=a+b",
+        "&",
+        "?",
+        "sid=0123456789abcdef0123456789abcdef",
+        "PHPSESSID=0123456789abcdef0123456789ABCDEF",
+        "jsessionid=0123456789abcdef0123456789abcdef",
+        "cfid=1&cftoken=2",
+    ];
+    // A linear congruential generator is random enough, and the same everywhere.
+    let mut state = 22_u64;
+    let mut draw = |among: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % among
+    };
+    let url = |_| {
+        let mut url = String::new();
+        let scheme = SCHEMES[draw(SCHEMES.len())];
+        url.push_str(scheme);
+        url.push_str(HOSTS[draw(HOSTS.len())]);
+        let port = PORTS[draw(PORTS.len())];
+        // Behind one slash the port is part of the name, and would be written in Punycode.
+        url.push_str(if scheme == "http:/" { "" } else { port });
+        for _ in 0..draw(5) {
+            url.push_str(SEGMENTS[draw(SEGMENTS.len())]);
+        }
+        for nth in 0..draw(5) {
+            url.push_str(if nth == 0 { "?" } else { "&" });
+            url.push_str(FIELDS[draw(FIELDS.len())]);
+        }
+        if draw(8) == 0 {
+            url.push_str("#part");
+        }
+        url
+    };
+    (0..count).map(url).collect()
+}
+
 pub(crate) fn bodies_of_duplicates_are_rebuilt_by_other_hands() {
     let words: Vec<String> = (0..400)
         .map(|it| format!("w{}", it * 7919 % 1_000))

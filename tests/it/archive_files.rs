@@ -4,15 +4,34 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use crate::run::{Place, kind, linking, numbered, page, read_records, run};
+use crate::run::{Place, gleaner, kind, linking, numbered, page, read_records, run};
 use crate::web::{Answer, Web};
 
-/// The names in a directory, in order.
+/// The names in a directory, in order, those of indexes aside.
 fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).into_iter().flatten();
     let names = entries.map(|it| it.expect("it stays").file_name().into_string());
     let names: BTreeSet<_> = names.map(|it| it.expect("it is ASCII")).collect();
-    names.into_iter().collect()
+    let is_index = |name: &String| name.contains(".cdxj");
+    names.into_iter().filter(|name| !is_index(name)).collect()
+}
+
+/// Checks that each closed file of pages has an index, and that it says what is in the file.
+#[track_caller]
+fn check_indexes(crawl: &Place) {
+    let warc = crawl.data().join("warc");
+    for name in names(&warc) {
+        let path = warc.join(&name);
+        let index = fs::read_to_string(path.with_added_extension("cdxj"));
+        if path.extension().is_some_and(|ending| ending == "open") {
+            assert!(index.is_err(), "{name} is not closed");
+            continue;
+        }
+        let index = index.unwrap_or_else(|error| panic!("no index of {name}: {error}"));
+        let mut command = gleaner(&["warc", "index"]);
+        command.arg(&path);
+        assert_eq!(run(command).expect(0).stdout, index, "{name}");
+    }
 }
 
 /// Prefix, crawl, number and ending of a name.
@@ -112,6 +131,7 @@ fn killed_at(step: &str) -> Option<bool> {
     assert!(was_open || whole.len() == bytes.len(), "{step}");
     assert_eq!(crawl.pages().len(), 7, "{step}");
     crawl.records();
+    check_indexes(&crawl);
     Some(was_open)
 }
 
@@ -137,6 +157,7 @@ fn a_file_that_is_old_is_closed_while_the_crawl_goes_on() {
     assert!(found.len() > 2, "{found:?}");
     assert_eq!(crawl.pages().len(), 6);
     crawl.records();
+    check_indexes(&crawl);
     // Those that are closed may be moved away: the crawl goes on, and says so where it matters.
     fs::remove_file(crawl.warc()).expect("it is moved away");
     crawl.crawl(&[&web.url(0, "/new")]);

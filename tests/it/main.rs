@@ -22,6 +22,7 @@
 //! - `memory`: what does not grow.
 //! - `show`: bodies that are given back, and verdicts that are undone.
 //! - `pages`, `why`: what is told of pages and URLs, while a crawl runs and after.
+//! - `export`: the same in files for other tools.
 //! - `trust`: small versions of the suites of `benches/trust.rs`, whose sites are `made_up`.
 //! - `hostile`: hostile sites beside good ones, whose pages and names stay what they are.
 //! - `hearsay`: what one site says of another.
@@ -85,6 +86,7 @@ mod memory;
 mod clusters;
 mod dedup;
 mod dedup_kept;
+mod export;
 mod hearsay;
 mod hostile;
 mod known;

@@ -65,6 +65,49 @@ fn what_a_crawl_writes_is_sound_and_found() {
         .says(&["--url", "--offset"]);
 }
 
+#[test]
+fn captures_are_indexed_and_indexes_merged() {
+    let (web, crawl) = crawled();
+    let file = crawl.warc();
+    let own = fs::read_to_string(file.with_added_extension("cdxj")).expect("it is closed");
+    let (first, rest) = own.split_once('\n').expect("there are several lines");
+    assert!(
+        first.contains(",0,127:") && rest.contains("warc/revisit"),
+        "{own}"
+    );
+    assert!(
+        own.contains(&format!("{{\"url\": \"{}\"", web.url(0, "/moved"))),
+        "{own}"
+    );
+    // Merged with parts of itself and a file in another form, each line is there once.
+    let (plain, _) = plain(&crawl);
+    let part = PathBuf::from(crawl.file("part.cdxj", &format!("!meta 0 {{}}\n{rest}")));
+    let merged = warc(&["index"], &[&part, &file, &plain]).expect(0);
+    let lines: Vec<&str> = merged.stdout.lines().collect();
+    assert_eq!(lines.len(), 2 * own.lines().count());
+    assert!(lines.is_sorted(), "{lines:#?}");
+    let of_file = lines.iter().filter(|line| !line.contains("plain.warc"));
+    assert!(of_file.copied().eq(own.lines()), "{lines:#?}");
+    // Beside a file, and in a file.
+    warc(&["index", "--beside"], &[&plain]).expect(0);
+    let beside = fs::read_to_string(plain.with_added_extension("cdxj")).expect("it is written");
+    assert_eq!(beside.lines().count(), own.lines().count());
+    let output = crawl.file("all.cdxj", "");
+    warc(&["index", "-o", &output], &[&part, &file, &plain]).expect(0);
+    assert_eq!(
+        fs::read_to_string(&output).expect("it is written"),
+        merged.stdout
+    );
+    let none = PathBuf::from(crawl.file("none.cdxj", "a line\n"));
+    warc(&["index", "-o", &output], &[&none])
+        .expect(2)
+        .says(&["none.cdxj, line 1", "no line of a CDXJ index"]);
+    assert_eq!(
+        fs::read_to_string(&output).expect("it stays"),
+        merged.stdout
+    );
+}
+
 /// A damaged record costs that record, here and wherever files of others are read.
 #[test]
 fn damage_costs_one_record_and_is_told() {

@@ -56,6 +56,11 @@ impl RecordStream {
         self.text.position()
     }
 
+    /// Returns `true` if the file is compressed, so that what is between records is part of them.
+    pub fn is_compressed(&self) -> bool {
+        self.text.is_compressed()
+    }
+
     /// Reads a record; `None` at the end.
     fn read(&mut self) -> std::result::Result<Option<ReadRecord>, (u64, Wrong)> {
         let begin = match self.text.begin() {

@@ -149,6 +149,11 @@ impl Text {
         }
     }
 
+    /// Returns `true` if the file is compressed.
+    pub(super) fn is_compressed(&self) -> bool {
+        self.coding != Coding::Plain
+    }
+
     /// Returns the offset of the current member.
     pub(super) fn member(&self) -> u64 {
         self.place.member

@@ -9,6 +9,7 @@ mod retry;
 
 mod check;
 mod duplicates;
+mod export;
 mod pages;
 mod queue;
 mod report;
@@ -64,6 +65,8 @@ pub(super) enum Command {
     Queue(queue::Queue),
     /// Print the pages of a crawl as JSON lines
     Pages(pages::Arguments),
+    /// Write the pages of crawls as JSON lines or texts for other tools
+    Export(export::Arguments),
     /// Explain what happened to a URL
     Why(why::Arguments),
     /// Print a visited page, duplicates rebuilt
@@ -94,7 +97,7 @@ pub(super) enum Command {
     Dedup(dedup::Arguments),
     /// Print the fingerprints of documents
     Fingerprint(fingerprint::Arguments),
-    /// List, print, check and repair the records of WARC files
+    /// List, print, index, check and repair the records of WARC files
     #[command(
         subcommand,
         after_help = "Example:\n  gleaner warc verify crawl/warc/*.warc.gz"
@@ -136,6 +139,7 @@ impl Command {
             Self::Status(arguments) => status::run(&arguments),
             Self::Queue(command) => queue::run(&command),
             Self::Pages(arguments) => pages::run(&arguments, screen),
+            Self::Export(arguments) => export::run(&arguments, screen),
             Self::Why(arguments) => why::run(&arguments),
             Self::Show(arguments) => duplicates::show::run(&arguments),
             Self::Dups(arguments) => duplicates::dups::run(&arguments),

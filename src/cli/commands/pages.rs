@@ -4,7 +4,6 @@
 use std::io::{self, BufWriter, Write as _};
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -15,15 +14,14 @@ use serde::Serialize;
 
 use super::duplicates::show;
 use crate::cli::Failure;
-use crate::cli::output::{self, Screen};
+use crate::cli::output::Screen;
 use crate::cli::shown::Data;
 use crate::corpus::{Worked, in_order};
 use crate::dedup::Similarity;
-use crate::engine::{
-    Digests, LogLine, PageGroup, PageLine, Position, ReadText, RecordPlace, Texts, VisitVerdict,
-};
+use crate::engine::{Digests, LogLine, PageGroup, PageLine, Position, ReadText, RecordPlace};
+use crate::export::{Filter, Language, Reader, Want};
 use crate::inspect::{Feed, Outlook};
-use crate::page::{Markup, Wish, language};
+use crate::page::{Markup, Wish};
 
 /// Poll interval of `--follow`.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -70,7 +68,7 @@ pub(crate) struct Arguments {
 
 /// The form in which texts are given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-enum Format {
+pub(super) enum Format {
     /// Plain text, one block per line
     #[default]
     Text,
@@ -90,13 +88,13 @@ impl Format {
     }
 }
 
-fn wish_parser() -> PossibleValuesParser {
+pub(super) fn wish_parser() -> PossibleValuesParser {
     PossibleValuesParser::new(Wish::ALL.map(|(_, name)| name))
 }
 
 /// A line of the output.
 #[derive(Serialize)]
-struct Line<'a> {
+pub(super) struct Line<'a> {
     url: &'a str,
     canonical: &'a str,
     canonical_hint: Option<&'a str>,
@@ -130,79 +128,42 @@ struct Line<'a> {
 /// What is asked of every page.
 struct Question<'a> {
     arguments: &'a Arguments,
-    texts: Texts,
-    /// The last file that could not be read, to log it once rather than for each page. Locked for
-    /// a comparison.
-    unreadable: Mutex<Option<String>>,
+    reader: Reader,
+    filter: Filter,
 }
 
 impl Question<'_> {
     /// The line of output of a page with a newline, if it is asked for.
     fn answer(&self, line: &LogLine, position: Position) -> Result<Option<Vec<u8>>, Failure> {
-        let arguments = self.arguments;
-        let Some(page) = &line.page else {
+        let want = Want {
+            text: !self.arguments.no_text,
+            markup: self.arguments.format.markup(),
+        };
+        let Some(found) = self.reader.find(line, &self.filter, want) else {
             return Ok(None);
         };
-        let is_left_out = (arguments.unique && line.verdict != VisitVerdict::Unique)
-            || page.robots.iter().any(|it| arguments.without.contains(it));
-        if is_left_out {
-            return Ok(None);
-        }
-        // Of a group whose texts differ in digits only, the first one's is enough.
-        let is_given = page.group.as_ref().is_none_or(|group| !group.digits_only);
-        // Lines of earlier versions do not tell the language.
-        let tells_language = page.detected.is_some() || arguments.language.is_empty();
-        let read = match arguments.no_text && tells_language {
-            true => None,
-            false => self.read(line, page),
-        };
-        let language = Language::of(page, read.as_ref());
-        if !language.is_one_of(&arguments.language) {
-            return Ok(None);
-        }
-        let read = read.filter(|_| is_given && !arguments.no_text);
-        let mut answer = serde_json::to_vec(&Line::of(line, page, position, language, read))
-            .context("cannot write a page as JSON")?;
+        let read = found.read.map(|read| Read::of(read, self.arguments.format));
+        let line = Line::of(line, found.page, position, found.language, read);
+        let mut answer = serde_json::to_vec(&line).context("cannot write a page as JSON")?;
         answer.push(b'\n');
         Ok(Some(answer))
-    }
-
-    fn read(&self, line: &LogLine, page: &PageLine) -> Option<Read> {
-        let markup = self.arguments.format.markup();
-        let error = match self.texts.read_page(&line.url, page, markup) {
-            Ok(read) => return read.map(|read| Read::of(read, self.arguments.format)),
-            Err(error) => output::chain(&error),
-        };
-        let file = page.text.as_ref().map(|place| place.file.clone());
-        let mut last = self
-            .unreadable
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if *last != file {
-            tracing::warn!(url = line.url, error, "cannot read texts from this file");
-            *last = file;
-        }
-        None
     }
 }
 
 /// What was read of a page from the archive.
 #[derive(Serialize)]
-struct Read {
+pub(super) struct Read {
     headline: Option<String>,
     text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     markdown: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     html: Option<String>,
-    #[serde(skip)]
-    detected: Option<(String, u16)>,
 }
 
 impl Read {
-    fn of(read: ReadText, format: Format) -> Self {
-        let ReadText { page, marked } = read;
-        let detected = page.detected_language;
+    pub(super) fn of(read: ReadText, format: Format) -> Self {
+        let ReadText { page, marked, .. } = read;
         let (mut text, mut markdown, mut html) = (None, None, None);
         match (format, marked) {
             (Format::Markdown, Some(marked)) => markdown = Some(marked),
@@ -215,39 +176,7 @@ impl Read {
             text,
             markdown,
             html,
-            detected: detected.map(|it| (it.language.to_owned(), it.permille)),
         }
-    }
-}
-
-/// The language of a page.
-struct Language {
-    detected: Option<(String, u16)>,
-    declared: Option<String>,
-}
-
-impl Language {
-    fn of(page: &PageLine, read: Option<&Read>) -> Self {
-        let detected = page.detected.clone();
-        Self {
-            detected: detected.or_else(|| read?.detected.clone()),
-            declared: page.language.clone(),
-        }
-    }
-
-    /// The detected language, else the declared one.
-    fn name(&self) -> Option<&str> {
-        let detected = self
-            .detected
-            .as_ref()
-            .map(|(language, _)| language.as_str());
-        detected.or(self.declared.as_deref())
-    }
-
-    /// Whether it is one of these, or a variety of one. Without any, it is.
-    fn is_one_of(&self, wanted: &[String]) -> bool {
-        let is_one = |name: &str| language::is_among(name, wanted);
-        wanted.is_empty() || self.name().is_some_and(is_one)
     }
 }
 
@@ -255,8 +184,13 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let mut feed = Feed::open(&arguments.data_dir, arguments.after)?;
     let question = Question {
         arguments,
-        texts: show::texts(&arguments.data_dir),
-        unreadable: Mutex::new(None),
+        reader: Reader::new(show::texts(&arguments.data_dir)),
+        filter: Filter {
+            unique: arguments.unique,
+            without: arguments.without.clone(),
+            languages: arguments.language.clone(),
+            ..Filter::default()
+        },
     };
     let mut out = BufWriter::new(Data::lock());
     let mut has_ended = !arguments.follow;
@@ -325,7 +259,7 @@ fn answer_all(
 }
 
 impl<'a> Line<'a> {
-    fn of(
+    pub(super) fn of(
         line: &'a LogLine,
         page: &'a PageLine,
         position: Position,
@@ -343,9 +277,7 @@ impl<'a> Line<'a> {
             size: line.size,
             title: page.title.as_deref(),
             language: language.name().map(str::to_owned),
-            language_score: language
-                .detected
-                .map(|(_, permille)| f32::from(permille) / 1000.0),
+            language_score: language.score(),
             declared_language: language.declared,
             robots: &page.robots,
             read: read.unwrap_or(Read {
@@ -353,7 +285,6 @@ impl<'a> Line<'a> {
                 text: None,
                 markdown: None,
                 html: None,
-                detected: None,
             }),
             words: page.words,
             digests: &page.digests,

@@ -2,6 +2,7 @@
 //! whether they are sound, and a sound copy of what is left of them.
 
 mod get;
+mod index;
 mod list;
 mod repair;
 mod verify;
@@ -11,7 +12,10 @@ use std::path::{Path, PathBuf};
 use super::Error;
 use crate::archive::{self, Limits, ReadRecord, RecordStream};
 
+pub use crate::archive::index_path;
+
 pub use get::{Part, Wanted, get};
+pub use index::{Indexed, index};
 pub use list::{Listed, list};
 pub use repair::{Repaired, repair};
 pub use verify::{Fault, Verified, verify};

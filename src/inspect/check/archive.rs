@@ -5,6 +5,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::index::Lines;
 use super::{PartChecked, Subject, within};
 use crate::archive::{
     self, Limits, ReadRecord, RecordId, RecordKind, SegmentReader, Tail, WarcOptions,
@@ -222,6 +223,8 @@ fn segments(
         })?;
         let records = SegmentReader::open_at(&path, 0, Limits::default());
         let mut at = 0;
+        let mut lines = Lines::default();
+        let file = options.names.name(segment);
         for record in records.into_iter().flatten() {
             if at >= end {
                 break;
@@ -235,6 +238,7 @@ fn segments(
             };
             at = record.offset + record.length;
             part.read += 1;
+            lines.of_record(&record, &file);
             if record.block_is_intact() == Some(false) {
                 let offset = record.offset;
                 part.damage(format!(
@@ -251,6 +255,10 @@ fn segments(
         if at < end {
             part.damage(format!(
                 "{shown} ends at byte {at}, and {end} are acknowledged"
+            ));
+        } else if let Some(wrong) = lines.compare(&path) {
+            part.damage(format!(
+                "the index of {shown} {wrong}: `gleaner warc index --beside` makes it again"
             ));
         }
         for offset in expected.into_keys() {

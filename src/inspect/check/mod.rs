@@ -5,6 +5,7 @@
 //! what the store itself needs.
 
 mod archive;
+mod index;
 mod log;
 mod rows;
 mod scratch;

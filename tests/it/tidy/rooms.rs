@@ -54,10 +54,16 @@ pub(super) const ROOMS: [(&str, &[&str]); 24] = [
         &["url", "fetch", "page", "learn", "dedup", "sites", "archive"],
     ),
     (
+        "export",
+        &[
+            "url", "page", "dedup", "archive", "engine", "inspect", "corpus",
+        ],
+    ),
+    (
         "cli",
         &[
             "units", "url", "robots", "seeds", "fetch", "page", "learn", "frontier", "dedup",
-            "engine", "inspect", "config", "control", "demo", "corpus",
+            "engine", "inspect", "config", "control", "demo", "corpus", "export",
         ],
     ),
 ];

@@ -1,0 +1,27 @@
+//! Pages of crawls, in the forms in which others read them.
+//!
+//! Reads what is committed: the log says which pages there are and in which order, the archive what
+//! they say. So it works beside a crawl that runs, and what it gives depends on nothing but the
+//! data and the question. Nothing in a data directory is changed.
+//!
+//! `reading.rs` finds pages and their texts (`gleaner pages` too), `filter.rs` says which are
+//! wanted, `walk.rs` goes through several crawls on all cores. The other files write: `output.rs`
+//! files of a bounded size, `manifest.rs` what is in them, `wet.rs` texts as WARC records.
+
+mod error;
+mod filter;
+mod language;
+mod manifest;
+mod output;
+mod reading;
+mod walk;
+mod wet;
+
+pub use error::Error;
+pub use filter::{Filter, StatusRange};
+pub use language::Language;
+pub use manifest::{CrawlRead, Manifest, Written};
+pub use output::Output;
+pub use reading::{Found, Reader, Want};
+pub use walk::{Source, Walked, walk};
+pub use wet::{conversion, opening};
