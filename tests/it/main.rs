@@ -5,6 +5,7 @@
 //! - `readme`: that the README shows what `--help` prints.
 //! - `demo`: the first command of README.md, against what is shown there.
 //! - `crawl`, `resume`, `archive`, `robots`: what is fetched, how often, and what is kept.
+//! - `requisites`: files that pages need to be shown.
 //! - `sitemaps`: which are asked for, and what becomes of what they list.
 //! - `urls`: which URLs are one, by settings.
 //! - `politeness`, `guard`: who is asked, and when, from the servers' side.
@@ -51,6 +52,7 @@ mod retry;
 
 mod archive;
 mod archive_files;
+mod requisites;
 mod robots;
 mod sitemaps;
 mod urls;
