@@ -14,10 +14,14 @@ const MAX_EXAMPLE: usize = 100;
 const MAX_HOSTS: usize = 3;
 
 /// The groups, in order, and what stands above each.
-const GROUPS: [(OmissionGroup, &str); 3] = [
+const GROUPS: [(OmissionGroup, &str); 4] = [
     (OmissionGroup::NotFetched, "not fetched"),
     (OmissionGroup::NotFollowed, "links not followed"),
     (OmissionGroup::NotKept, "fetched, not kept"),
+    (
+        OmissionGroup::Requisites,
+        "files that pages need, not fetched",
+    ),
 ];
 
 /// Returns the lines about what was left out; none if nothing was.
@@ -54,6 +58,7 @@ fn line(of: &Omission) -> String {
         OmissionUnit::Urls => "URL",
         OmissionUnit::Links => "link",
         OmissionUnit::Pages => "page",
+        OmissionUnit::Requisites => "file",
     };
     let (more, many) = match (of.at_least, of.count) {
         (true, _) => ("or more ", "s"),
@@ -90,6 +95,9 @@ fn label(of: &Omission) -> String {
         ("parked", Some(trouble)) => return format!("waiting, host parked: {trouble}"),
         ("queued", Some(limit)) => return format!("still queued, {limit}"),
         ("queued", None) => "still queued",
+        ("out-of-scope", _) if of.group == OmissionGroup::Requisites => {
+            "elsewhere (crawl.requisites)"
+        }
         ("out-of-scope", _) => "out of scope (crawl.scope)",
         ("too-deep", _) => "too deep (crawl.max_depth)",
         ("excluded", _) => "excluded (crawl.exclude)",
@@ -101,6 +109,7 @@ fn label(of: &Omission) -> String {
         ("too-many-sitemaps", _) => "too many sitemaps (crawl.max_sitemaps)",
         ("too-many-sitemap-hosts", _) => "sitemaps on too many other hosts",
         ("too-many-indexes", _) => "too many sitemap indexes in a row",
+        ("too-many-requisites", _) => "too many for a page (crawl.max_requisites)",
         ("deferred", Some(kind)) => return format!("deferred, like {kind}"),
         ("deferred", None) => "deferred, of other kinds",
         ("status", Some("denied")) => "access denied (401, 403, 407, 451)",
@@ -176,6 +185,7 @@ mod tests {
             detail: detail.map(str::to_owned),
             count,
             unit: match group {
+                OmissionGroup::Requisites => OmissionUnit::Requisites,
                 OmissionGroup::NotFetched => OmissionUnit::Urls,
                 OmissionGroup::NotFollowed => OmissionUnit::Links,
                 OmissionGroup::NotKept => OmissionUnit::Pages,

@@ -194,6 +194,19 @@ pub(super) fn counters(counters: &Counters) -> String {
         let entries = format!("  ({} listed)", count(counters.sitemap_entries, "URL"));
         line("sitemaps", counters.sitemaps, &entries);
     }
+    let requisites = &counters.requisites;
+    if requisites.fetched + requisites.failed + requisites.forbidden > 0 {
+        let mut parts = vec![size(requisites.bytes).trim().to_owned()];
+        for (count, what) in [
+            (requisites.same, "the same as others"),
+            (requisites.failed, "failed"),
+            (requisites.forbidden, "forbidden"),
+        ] {
+            parts.extend((count > 0).then(|| format!("{count} {what}")));
+        }
+        let parts = format!("  (files that pages need: {})", parts.join(", "));
+        line("requisites", requisites.fetched, &parts);
+    }
     if counters.known > 0 {
         line("known", counters.known, "  (from earlier crawls)");
     }

@@ -158,7 +158,7 @@ mod tests {
     }
 
     /// Values of every kind, of which one at least is not the default of a key.
-    const VALUES: [&str; 13] = [
+    const VALUES: [&str; 14] = [
         "7",
         "true",
         "false",
@@ -167,6 +167,7 @@ mod tests {
         "\"ignore\"",
         "\"off\"",
         "\"host\"",
+        "\"same-host\"",
         "[\"tls\"]",
         "[\"*/7/*\"]",
         "{ accept-language = \"de\" }",

@@ -22,7 +22,7 @@ pub(crate) enum Event {
     /// A group was committed, and what was done about its visits.
     Committed(Vec<Receipt>, Vec<Work>),
     /// URLs of a host were read.
-    Refilled(Result<Refilled, store::Error>),
+    Refilled(Result<Box<Refilled>, store::Error>),
     /// Hosts were read.
     Loaded(Result<Loaded, store::Error>),
     /// The committer ended early: the run cannot continue.

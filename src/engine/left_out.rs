@@ -104,6 +104,8 @@ pub enum OmissionGroup {
     NotFollowed,
     /// Pages that were fetched, and are not among its pages, or without a body.
     NotKept,
+    /// Files that pages need to be shown, and that are not in the archive.
+    Requisites,
 }
 
 /// What is counted.
@@ -116,6 +118,8 @@ pub enum OmissionUnit {
     Links,
     /// Pages, each counted once.
     Pages,
+    /// Files that pages need: those that were not asked for are counted as often as they are named.
+    Requisites,
 }
 
 /// The seeds that gave nothing: neither they nor what they redirect to was answered with a page.
@@ -154,6 +158,7 @@ impl Omissions {
         found.failed(&counters);
         found.links(&counters);
         found.pages(&counters);
+        found.requisites();
         if store.get(Table::Meta, keys::meta::DEFERRED)?.is_some() {
             found.deferred(store)?;
         }
@@ -384,6 +389,36 @@ impl Found {
                 row.example,
                 "gleaner dups",
             );
+        }
+    }
+
+    /// Files that pages need, and that were not fetched, or that their servers refused.
+    fn requisites(&mut self) {
+        let of = (OmissionGroup::Requisites, OmissionUnit::Requisites);
+        let robots = FailureClass::Robots.name();
+        for (name, row) in self.rows_of(ReasonKind::NamedRequisite) {
+            let reason = match name.starts_with(SETTINGS) {
+                true => (BUDGET, Some(&*name)),
+                false => (&*name, None),
+            };
+            self.add(of, reason, row.count, row.example, WHY);
+        }
+        for (name, row) in self.rows_of(ReasonKind::FailedRequisite) {
+            let retry = format!("gleaner retry --class {name}");
+            let (reason, command) = match &*name {
+                setting if setting.starts_with(SETTINGS) => ((BUDGET, Some(setting)), RETRY_BUDGET),
+                class if class == robots || class == FailureClass::Guard.name() => {
+                    ((class, None), WHY)
+                }
+                class => (("failed", Some(class)), &*retry),
+            };
+            self.add(of, reason, row.count, row.example, command);
+        }
+        for (group, row) in self.rows_of(ReasonKind::RefusedRequisite) {
+            let retry = format!("gleaner retry --class {group}");
+            let command = if group == "denied" { WHY } else { &*retry };
+            let reason = ("status", Some(&*group));
+            self.add(of, reason, row.count, row.example, command);
         }
     }
 

@@ -157,6 +157,7 @@ impl Rehearsal {
             cursors: [0; crate::frontier::CLASSES as usize],
             limit,
             again: limit / 2,
+            requisites: limit / 3,
         };
         let store = &*self.committer.store;
         let refilled = refill(

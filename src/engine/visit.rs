@@ -19,7 +19,7 @@ use crate::fetch::{Failure, FailureClass, Outcome, Reservation};
 use crate::frontier::{FetchTask, Moment, Pace, Place, RobotsVerdict, Spender};
 use crate::learn::{Spent, TrapPolicy};
 use crate::page::sitemap::EntryKind;
-use crate::page::{Link, Page, Wishes};
+use crate::page::{Link, Page, Requisites, Wishes};
 use crate::url::{HostKey, Url, UrlId};
 
 use super::messages::SeedsAdded;
@@ -56,6 +56,8 @@ pub struct Analysed {
     pub fetched: Fetched,
     /// What the body says.
     pub findings: Findings,
+    /// What the page, the style sheet or the frame needs, if that is fetched.
+    pub requisites: Requisites,
     /// Signatures of the page, or why it cannot be judged.
     pub fingerprints: Result<Fingerprints, Ineligible>,
     /// The SimHash that others are told: by the seed that everybody knows.
@@ -254,6 +256,7 @@ impl Analysed {
             return;
         }
         self.findings = Findings::Nothing;
+        self.requisites = Requisites::default();
         self.fetched.outcome = Outcome::Failed(Failure::new(FailureClass::Internal, why));
         self.fetched.reservation = Reservation::default();
     }

@@ -80,6 +80,8 @@ pub enum Admission {
     TooManySitemapHosts,
     /// It is a sitemap behind more indexes than are followed.
     TooManyIndexes,
+    /// It is a requisite of a page that has the maximum number of them.
+    TooManyRequisites,
 }
 
 impl Admission {
@@ -101,6 +103,7 @@ impl Admission {
             Admission::TooManySitemaps => "too-many-sitemaps",
             Admission::TooManySitemapHosts => "too-many-sitemap-hosts",
             Admission::TooManyIndexes => "too-many-indexes",
+            Admission::TooManyRequisites => "too-many-requisites",
         }
     }
 }

@@ -25,19 +25,20 @@ mod moment;
 pub use admission::{Admission, Candidate, Limits, Provenance, admit};
 pub use moment::Moment;
 pub use policy::{
-    CrawlOverrides, CrawlPolicy, Overrides, Policies, Policy, RobotsMode, SharedPolicies,
-    SitemapMode,
+    CrawlOverrides, CrawlPolicy, MAX_REQUISITES, Overrides, Policies, Policy, RequisiteMode,
+    RobotsMode, SharedPolicies, SitemapMode,
 };
 pub use politeness::{Answer, Pace, Politeness, PolitenessOverrides, Trouble, Troubles};
 pub use queue::block::{BLOCK, Block};
 pub use queue::host::{HostState, Leave, ROBOTS_TTL, RobotsRow, RobotsState, RobotsVerdict};
-pub use queue::place::{AGAIN, CLASSES, InBlock, LAST, Opened, Place, class_of};
+pub use queue::place::{AGAIN, CLASSES, InBlock, LAST, Opened, Place, REQUISITES, class_of};
 pub use queue::refill::{
     LoadRequest, Loaded, PARKED, RefillRequest, Refilled, RobotsPolicy, SkipReason, Waiting,
     domain_spent, load, path_and_query, refill, was_never_asked,
 };
 pub use queue::task::{
-    FetchTask, HeldAddress, Purpose, QueuedUrl, RobotsRedirect, Validators, Visited,
+    FetchTask, HeldAddress, Purpose, QueuedUrl, Reading, RequisiteOf, RobotsRedirect, Validators,
+    Visited,
 };
 pub use queue::walk::{GoOn, VisitWaiting, for_each_waiting};
 pub use queue::write::{QueuedRow, file_by_due_time, put_queued};

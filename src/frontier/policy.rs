@@ -111,6 +111,10 @@ pub struct CrawlPolicy {
     pub include: UrlPatterns,
     /// A link to this host that matches one of these patterns is not followed.
     pub exclude: UrlPatterns,
+    /// Which files that the pages of this host need to be shown are fetched with them.
+    pub requisites: RequisiteMode,
+    /// Maximum number of such files of one page.
+    pub max_requisites: u32,
     /// Where to look for sitemaps.
     pub sitemaps: SitemapMode,
     /// Maximum number of sitemaps read per host.
@@ -139,6 +143,8 @@ impl Default for CrawlPolicy {
             rel_sponsored: RobotsMode::default(),
             include: UrlPatterns::default(),
             exclude: UrlPatterns::default(),
+            requisites: RequisiteMode::default(),
+            max_requisites: 1_000,
             sitemaps: SitemapMode::default(),
             max_sitemaps: 1_000,
             max_deferred: 10_000_000,
@@ -150,15 +156,21 @@ impl Default for CrawlPolicy {
 impl CrawlPolicy {
     /// Refuses values out of their range.
     pub fn check(&self) -> Checked {
-        match self.expected_urls > MAX_EXPECTED_URLS {
-            true => Err((
+        match self {
+            _ if self.expected_urls > MAX_EXPECTED_URLS => Err((
                 "crawl.expected_urls",
                 "at most 10,000,000,000, which take 12 GB",
             )),
-            false => Ok(()),
+            _ if self.max_requisites > MAX_REQUISITES => {
+                Err(("crawl.max_requisites", "at most 10,000"))
+            }
+            _ => Ok(()),
         }
     }
 }
+
+/// Maximum number of requisites that are read of one document, and so may be fetched of it.
+pub const MAX_REQUISITES: u32 = 10_000;
 
 /// Maximum number of URLs that a filter can be sized for.
 const MAX_EXPECTED_URLS: u64 = 10_000_000_000;
@@ -172,6 +184,22 @@ pub enum RobotsMode {
     Obey,
     /// Neither read nor obeyed.
     Ignore,
+}
+
+/// Which of the files that a page needs to be shown are fetched: images, style sheets and what they
+/// import, scripts, fonts, media, icons, frames.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RequisiteMode {
+    /// None.
+    #[default]
+    None,
+    /// Those at the host of the page.
+    SameHost,
+    /// Those in the scope of the crawl.
+    Scope,
+    /// All, wherever they are.
+    All,
 }
 
 /// Where to look for sitemaps.
@@ -205,6 +233,8 @@ pub struct Policies {
     overrides: HostMap<Overrides>,
     /// Hosts whose `robots` differs from the crawl's.
     robots_exceptions: Vec<HostPattern>,
+    /// Set if requisites of any host are fetched.
+    has_requisites: bool,
 }
 
 impl Policies {
@@ -216,7 +246,10 @@ impl Policies {
     ) -> Self {
         let mut map = HostMap::default();
         let mut robots_exceptions = Vec::new();
+        let mut has_requisites = crawl.crawl.requisites != RequisiteMode::None;
         for (pattern, overrides) in overrides {
+            has_requisites |=
+                (overrides.crawl.requisites).is_some_and(|it| it != RequisiteMode::None);
             if (overrides.crawl.robots).is_some_and(|it| it != crawl.crawl.robots) {
                 robots_exceptions.push(pattern.clone());
             }
@@ -226,7 +259,13 @@ impl Policies {
             crawl,
             overrides: map,
             robots_exceptions,
+            has_requisites,
         }
+    }
+
+    /// Returns whether requisites of any host are fetched.
+    pub fn has_requisites(&self) -> bool {
+        self.has_requisites
     }
 
     /// Returns the policy of a host.

@@ -28,6 +28,8 @@ use crate::units::{Checked, Span};
 pub struct Politeness {
     /// Least time from the end of one visit of a host to the start of the next.
     pub delay: Span,
+    /// As `delay`, after a file that a page needs to be shown; `None` for `delay`.
+    pub requisite_delay: Option<Span>,
     /// Least time between two visits of one IP address, whichever hosts they are for. Never more
     /// than `delay`.
     pub address_delay: Span,
@@ -60,6 +62,7 @@ impl Default for Politeness {
     fn default() -> Self {
         Self {
             delay: Span::seconds(1),
+            requisite_delay: None,
             address_delay: Span::millis(250),
             response_factor: 1,
             max_crawl_delay: Span::seconds(60),
@@ -228,6 +231,7 @@ impl Politeness {
     pub(crate) fn none() -> Self {
         Self {
             delay: Span::ZERO,
+            requisite_delay: None,
             address_delay: Span::ZERO,
             response_factor: 0,
             max_crawl_delay: Span::ZERO,
@@ -245,6 +249,18 @@ impl Politeness {
     /// The pace after a visit that ended at `finished`.
     pub fn after(&self, pace: &Pace, answer: Answer, finished: Moment) -> Pace {
         self.after_with(self.park_after, pace, answer, finished)
+    }
+
+    /// The pace after a visit of a requisite that ended at `finished`.
+    pub fn after_requisite(&self, pace: &Pace, answer: Answer, finished: Moment) -> Pace {
+        let Some(delay) = self.requisite_delay else {
+            return self.after(pace, answer, finished);
+        };
+        let politeness = Self {
+            delay,
+            ..self.clone()
+        };
+        politeness.after(pace, answer, finished)
     }
 
     /// The pace after a visit of robots.txt that ended at `finished`. Nothing else of the host may
@@ -322,6 +338,7 @@ impl Politeness {
     pub fn longest_wait(&self) -> Duration {
         let waits = [
             self.delay,
+            self.requisite_delay.unwrap_or(self.delay),
             self.max_crawl_delay,
             self.max_backoff,
             self.max_park,
@@ -350,6 +367,7 @@ mod tests {
     fn politeness() -> Politeness {
         Politeness {
             delay: Span::seconds(1),
+            requisite_delay: Some(Span::millis(500)),
             address_delay: Span::millis(250),
             response_factor: 2,
             max_crawl_delay: Span::seconds(30),
@@ -404,6 +422,26 @@ mod tests {
         );
         assert_eq!(none.address_delay(), Duration::ZERO);
         assert_eq!(politeness().address_delay(), Duration::from_millis(250));
+    }
+
+    #[test]
+    fn requisites_have_a_delay_of_their_own_and_a_host_the_last_word() {
+        let wait = |politeness: &Politeness, answer, failures, crawl_delay| {
+            let after = politeness.after_requisite(&pace(failures, crawl_delay), answer, Moment(0));
+            after.due.0
+        };
+        let own = politeness();
+        assert_eq!(wait(&own, FINE, 0, None), 500);
+        assert_eq!(wait(&own, FINE, 0, Some(4)), 4_000);
+        assert_eq!(wait(&own, FINE, 3, None), 1_500);
+        assert_eq!(wait(&own, SILENT, 0, None), 5_000);
+        let slow = Answer::Fine(Duration::from_secs(3));
+        assert_eq!(wait(&own, slow, 0, None), 6_000);
+        let none = Politeness {
+            requisite_delay: None,
+            ..politeness()
+        };
+        assert_eq!(wait(&none, FINE, 0, None), 1_000);
     }
 
     #[test]

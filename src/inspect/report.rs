@@ -11,7 +11,7 @@ use super::{Error, MAX_LISTED};
 use crate::dedup::{DocumentId, Similarity, Tier};
 use crate::engine::{Omissions, View};
 use crate::frontier::HostState;
-use crate::rows::CrawlState;
+use crate::rows::{CrawlState, RequisiteCounters};
 use crate::store::{Store, Table, decode, for_each};
 
 /// What deduplication did for a crawl since it began.
@@ -34,6 +34,9 @@ pub struct Report {
     pub distances: BTreeMap<u8, u64>,
     /// Near duplicates by similarity, in steps of 0.01: 0.93 counts those from 0.93 to below 0.94.
     pub similarities: Vec<(Similarity, u64)>,
+    /// Files that were fetched because pages need them. They are no pages.
+    #[serde(default)]
+    pub requisites: RequisiteCounters,
     /// The clusters with the most duplicates, largest first.
     pub largest: Vec<ClusterFigures>,
     /// The hosts with the highest share of duplicates, highest first.
@@ -162,6 +165,7 @@ pub(super) fn report(view: &View, shown: ReportOptions) -> Result<Report, Error>
     report.omissions = Omissions::read(view.store(), false)?;
     if let Some(state) = CrawlState::read(view.store())? {
         report.received = state.counters.bytes;
+        report.requisites = state.counters.requisites;
     }
     Ok(report)
 }

@@ -32,11 +32,14 @@ pub(super) fn shown(view: &View, url: &str) -> Result<Option<Shown>, Error> {
         source,
     })?;
     let store = view.store();
-    let id = view.identity()?.id(&parsed);
-    match PAGES.get(store, id.as_bytes())? {
-        Some(page) => Ok(Some(of_page(store, id, page)?)),
-        None => Ok(None),
+    let identity = view.identity()?;
+    // A page, or a file that a page needs.
+    for id in [identity.id(&parsed), identity.as_written(&parsed)] {
+        if let Some(page) = PAGES.get(store, id.as_bytes())? {
+            return Ok(Some(of_page(store, id, page)?));
+        }
     }
+    Ok(None)
 }
 
 /// Finds the body of a page by its record.
@@ -63,7 +66,8 @@ fn verdict(page: &PageRecord) -> &'static str {
             Judgement::Ineligible(_) => "ineligible",
         },
         Fate::Sitemap { .. } => "sitemap",
-        Fate::Failed { .. } => "failed",
+        Fate::Requisite { .. } => "requisite",
+        Fate::Failed { .. } | Fate::FailedRequisite { .. } => "failed",
         Fate::Known { .. } => "known",
     }
 }
@@ -71,11 +75,15 @@ fn verdict(page: &PageRecord) -> &'static str {
 /// Returns why the body of a page is not in the archives of the crawl.
 fn reason(page: &PageRecord) -> String {
     match &page.fate {
-        Fate::Failed { class, message, .. } => format!("there was no response: {class}: {message}"),
+        Fate::Failed { class, message, .. } | Fate::FailedRequisite { class, message, .. } => {
+            format!("there was no response: {class}: {message}")
+        }
         Fate::Known { archive, .. } => {
             format!("the response is in {archive}, in the archive of an earlier crawl")
         }
-        Fate::Sitemap { .. } => "the response is not in the archive".to_owned(),
+        Fate::Sitemap { .. } | Fate::Requisite { .. } => {
+            "the response is not in the archive".to_owned()
+        }
         Fate::Answered { .. } if page.duplicate().is_some() => {
             "only its verdict was kept: archive.duplicate_bodies was not \"delta\" when it was \
              visited"

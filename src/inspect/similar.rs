@@ -120,7 +120,7 @@ pub(super) fn similar(
         top.offer_with(place, || {
             let title = match &page.fate {
                 Fate::Answered { title, .. } => title.clone(),
-                Fate::Failed { .. } | Fate::Sitemap { .. } | Fate::Known { .. } => None,
+                _ => None,
             };
             SimilarPage {
                 url: page.url.clone(),

@@ -12,8 +12,8 @@ use super::{Error, HostNow, LearnedKind, moment, time_of};
 use crate::dedup::Similarity;
 use crate::engine::{View, deferred_by, used_up_now};
 use crate::frontier::{
-    Admission, HostState, RobotsMode, RobotsRow, RobotsState, RobotsVerdict, ScopeKind,
-    admits_by_entries, for_each_waiting, path_and_query, was_never_asked,
+    Admission, HostState, Purpose, QueuedUrl, RobotsMode, RobotsRow, RobotsState, RobotsVerdict,
+    ScopeKind, admits_by_entries, for_each_waiting, path_and_query, was_never_asked,
 };
 use crate::journal::RecordPlace;
 use crate::learn::{Trail, Trap, TrapMode, by_form};
@@ -36,6 +36,9 @@ pub struct Why {
     pub visit: Option<Visited>,
     /// Its place in the queue, if it is queued.
     pub queued: Option<QueuedNow>,
+    /// If it is a requisite, the page that needs it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needed_by: Option<String>,
     /// Its first link that was refused, if it was never admitted and the reason was noted.
     #[serde(default)]
     pub refused: Option<RefusedNow>,
@@ -101,8 +104,8 @@ pub struct Visited {
     pub depth: u16,
     /// The page on which the URL was found.
     pub via: Option<String>,
-    /// `unique`, a tier, `ineligible`, `sitemap`, `failed`, `forbidden`, or `known` from an earlier
-    /// crawl.
+    /// `unique`, a tier, `ineligible`, `sitemap`, `requisite`, `failed`, `forbidden`, or `known`
+    /// from an earlier crawl.
     pub verdict: String,
     /// If ineligible, why the page can be neither original nor duplicate.
     pub reason: Option<String>,
@@ -222,26 +225,41 @@ pub(super) fn why(view: &View, url: &str) -> Result<Why, Error> {
     })?;
     let store = view.store();
     let identity = view.identity()?;
-    let id = identity.id(url);
     let host = HostKey::of(url);
     let host_state: Option<HostState> = match store.get(Table::Hosts, host.as_str().as_bytes())? {
         Some(row) => Some(decode(Table::Hosts, &row)?),
         None => None,
     };
-    let visit = match PAGES.get(store, id.as_bytes())? {
-        Some(page) => Some(visited(store, &identity, page)?),
-        None => None,
+    let page_id = identity.id(url);
+    let mut known = known(store, page_id, (&host, host_state.as_ref()))?;
+    if known.0.is_none() && known.1.is_none() {
+        // It may be a file that a page needs.
+        known = self::known(
+            store,
+            identity.as_written(url),
+            (&host, host_state.as_ref()),
+        )?;
+    }
+    let purpose = match &known {
+        (_, Some((_, queued))) => Some(queued.purpose),
+        (page, None) => page.as_ref().map(PageRecord::purpose),
     };
-    let queued = match &host_state {
-        Some(state) => queued(store, &host, state, id)?,
-        None => None,
+    let needed_by = match purpose {
+        Some(Purpose::Requisite(of)) => url_of(store, Some(of.page))?,
+        _ => None,
     };
+    let visit = known.0.map(|page| visited(store, &identity, page));
+    let visit = visit.transpose()?;
+    let queued = known
+        .1
+        .map(|(place, queued)| queued_now(store, place, queued));
+    let queued = queued.transpose()?;
     let admission = admission(view, &identity, url, host_state.as_ref())?;
     Ok(Why {
         url: url.to_string(),
         canonical: identity.canonical(url).to_string(),
         refused: match (&queued, &visit) {
-            (None, None) => refused(store, id)?,
+            (None, None) => refused(store, page_id)?,
             _ => None,
         },
         links_cut: match (&queued, &visit) {
@@ -265,6 +283,7 @@ pub(super) fn why(view: &View, url: &str) -> Result<Why, Error> {
         },
         visit,
         queued,
+        needed_by,
         host: host_state.map(|state| HostNow::of(host.as_str(), &state)),
     })
 }
@@ -306,6 +325,12 @@ fn visited(store: &dyn Store, identity: &Identity, page: PageRecord) -> Result<V
             class,
             message,
             next,
+        }
+        | Fate::FailedRequisite {
+            class,
+            message,
+            next,
+            ..
         } => {
             visited.next_attempt = next.map(moment);
             let verdict = if class == "robots" {
@@ -315,6 +340,11 @@ fn visited(store: &dyn Store, identity: &Identity, page: PageRecord) -> Result<V
             };
             verdict.clone_into(&mut visited.verdict);
             visited.failure = Some(format!("{class}: {message}"));
+        }
+        Fate::Requisite { status, mime, .. } => {
+            "requisite".clone_into(&mut visited.verdict);
+            visited.status = status;
+            visited.mime = mime;
         }
         Fate::Sitemap {
             status, entries, ..
@@ -370,13 +400,32 @@ fn visited(store: &dyn Store, identity: &Identity, page: PageRecord) -> Result<V
     Ok(visited)
 }
 
+/// A URL in a queue: its class, the number of URLs ahead of it, and its row.
+type InQueue = ((u8, u64), QueuedUrl);
+
+/// What the rows have of an id: a record, a place in a queue.
+type Known = (Option<PageRecord>, Option<InQueue>);
+
+/// Returns what the rows have of an id.
+fn known(
+    store: &dyn Store,
+    id: UrlId,
+    (host, state): (&HostKey, Option<&HostState>),
+) -> Result<Known, Error> {
+    let queued = match state {
+        Some(state) => queued(store, host, state, id)?,
+        None => None,
+    };
+    Ok((PAGES.get(store, id.as_bytes())?, queued))
+}
+
 /// Searches the queue of the host, because queues have no index by URL.
 fn queued(
     store: &dyn Store,
     host: &HostKey,
     state: &HostState,
     id: UrlId,
-) -> Result<Option<QueuedNow>, Error> {
+) -> Result<Option<InQueue>, Error> {
     let mut found = None;
     let mut ahead = 0;
     for_each_waiting(store, host, state, &mut |class, _, _, queued| {
@@ -387,17 +436,22 @@ fn queued(
         }
         Ok(found.is_none())
     })?;
-    let Some((class, queued)) = found else {
-        return Ok(None);
-    };
-    Ok(Some(QueuedNow {
+    Ok(found.map(|(class, queued)| ((class, ahead), queued)))
+}
+
+fn queued_now(
+    store: &dyn Store,
+    (class, ahead): (u8, u64),
+    queued: QueuedUrl,
+) -> Result<QueuedNow, Error> {
+    Ok(QueuedNow {
         via: url_of(store, queued.via)?,
         url: queued.url,
         depth: queued.depth,
         attempts: queued.attempts,
         class,
         ahead,
-    }))
+    })
 }
 
 fn admission(

@@ -20,6 +20,7 @@ mod identify;
 pub mod language;
 mod parts;
 mod refusal;
+mod requisites;
 mod shell;
 
 pub mod sitemap;
@@ -44,6 +45,7 @@ pub use language::Detected;
 pub use options::{LineMask, Markup, Note, PageOptions};
 pub use parts::{Line, MAX_LINES, Parts, Role};
 pub use refusal::Refusal;
+pub use requisites::{Requisite, RequisiteKind, Requisites};
 
 use crate::url::{Identity, Url};
 use content::headline::Headline;

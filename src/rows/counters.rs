@@ -62,6 +62,30 @@ pub struct Counters {
     /// Revisits by result. Pages, verdicts and statuses count first visits only, so that they are
     /// numbers of URLs.
     pub revisits: Tally<Finding>,
+    /// Files that pages need to be shown. Nothing else counts them but the bytes received.
+    #[serde(default)]
+    pub requisites: RequisiteCounters,
+}
+
+/// What was done about the files that pages need to be shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequisiteCounters {
+    /// Files whose server responded.
+    pub fetched: u64,
+    /// Number of these whose bytes were stored before.
+    pub same: u64,
+    /// Bytes of their bodies.
+    pub bytes: u64,
+    /// Files by first digit of their status.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Files given up without a response.
+    pub failed: u64,
+    /// Files that robots.txt forbids.
+    pub forbidden: u64,
+    /// Files given up, by failure class.
+    pub failures: Tally<FailureClass>,
+    /// References to such files by admission, each once per document.
+    pub named: Tally<Admission>,
 }
 
 impl Counters {

@@ -37,6 +37,13 @@ pub enum ReasonKind {
     Page,
     /// A page of which the archive has no body.
     Body,
+    /// A reference to a requisite that was not followed, by the name of its admission, or of the
+    /// setting whose budget is used up.
+    NamedRequisite,
+    /// A requisite that was given up, by failure class, or by the setting whose budget is used up.
+    FailedRequisite,
+    /// A requisite that its server refused, by the group of the status.
+    RefusedRequisite,
 }
 
 impl ReasonKind {
@@ -50,6 +57,9 @@ impl ReasonKind {
             Self::Status => "status",
             Self::Page => "page",
             Self::Body => "body",
+            Self::NamedRequisite => "named-requisite",
+            Self::FailedRequisite => "failed-requisite",
+            Self::RefusedRequisite => "refused-requisite",
         }
     }
 }

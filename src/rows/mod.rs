@@ -19,7 +19,7 @@ mod visit_verdict;
 
 pub use archive_names::ArchiveNames;
 pub use cluster::cluster_rows;
-pub use counters::Counters;
+pub use counters::{Counters, RequisiteCounters};
 pub use crawl_state::{CrawlState, DiskState, LogTail, deferred_urls};
 pub use delta::Delta;
 pub use kept::Kept;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::rank::Rank;
 use crate::archive::{Location, RecordKind};
 use crate::dedup::{Document, DocumentId, Ineligible, Similarity, Tier};
-use crate::frontier::{Moment, Validators};
+use crate::frontier::{Moment, Purpose, RequisiteOf, Validators};
 use crate::url::UrlId;
 
 /// What happened to a URL: the row in `Pages`.
@@ -99,6 +99,48 @@ pub enum Fate {
         /// Name of the WARC file with the response.
         archive: String,
     },
+    /// The server responded to a request for a file that a page needs to be shown.
+    Requisite {
+        /// The page, and what is read of the file.
+        of: RequisiteOf,
+        /// HTTP status.
+        status: u16,
+        /// Media type as declared.
+        mime: Option<String>,
+        /// Bytes of the body as received.
+        size: u64,
+    },
+    /// There was no response to a request for such a file.
+    FailedRequisite {
+        /// The page, and what is read of the file.
+        of: RequisiteOf,
+        /// Failure class.
+        class: String,
+        /// What happened.
+        message: String,
+        /// If it is queued again, the time before which it is not tried; `None` if it is given up.
+        next: Option<Moment>,
+    },
+}
+
+impl Fate {
+    /// Returns the fate of a URL that was fetched for this purpose, without a response.
+    pub fn failed(purpose: Purpose, class: &str, message: String, next: Option<Moment>) -> Self {
+        let class = class.to_owned();
+        match purpose {
+            Purpose::Requisite(of) => Self::FailedRequisite {
+                of,
+                class,
+                message,
+                next,
+            },
+            _ => Self::Failed {
+                class,
+                message,
+                next,
+            },
+        }
+    }
 }
 
 /// A verdict, as stored.
@@ -134,6 +176,15 @@ pub struct Duplicate {
 }
 
 impl PageRecord {
+    /// Returns why the URL was fetched.
+    pub fn purpose(&self) -> Purpose {
+        match self.fate {
+            Fate::Sitemap { level, .. } => Purpose::Sitemap { level },
+            Fate::Requisite { of, .. } | Fate::FailedRequisite { of, .. } => Purpose::Requisite(of),
+            Fate::Answered { .. } | Fate::Failed { .. } | Fate::Known { .. } => Purpose::Page,
+        }
+    }
+
     /// Returns what is kept of a duplicate, if the page is one.
     pub fn duplicate(&self) -> Option<&Duplicate> {
         match &self.fate {

@@ -28,6 +28,8 @@ pub enum VisitVerdict {
     Robots,
     /// A sitemap was fetched.
     Sitemap,
+    /// A file was fetched that a page needs to be shown.
+    Requisite,
     /// The attempt failed and will be repeated.
     Retry,
     /// The URL was given up without a response.
@@ -52,6 +54,7 @@ impl VisitVerdict {
             Self::Ineligible => "ineligible",
             Self::Robots => "robots",
             Self::Sitemap => "sitemap",
+            Self::Requisite => "requisite",
             Self::Retry => "retry",
             Self::Failed => "failed",
             Self::Forbidden => "forbidden",

@@ -13,7 +13,7 @@
 //! | | canonical vote: document of the original (8 bytes), 1, id of the URL that a member names (16 bytes), hash of its site (8 bytes), id of the member (16 bytes) |
 //! | `Learned` | of a host: host key, NUL, kind (1 byte), subject |
 //! | | of a domain: domain, NUL |
-//! | | script shells: NUL, kind (1 byte), host key |
+//! | | script shells, and other numbers of hosts, domains and pages: NUL, kind (1 byte), host key, domain or URL id |
 //! | `Deltas` | sequence of the commit (8 bytes) |
 //! | `Kept` | URL id (16 bytes) |
 //! | `Templates` | site, NUL |
@@ -226,6 +226,12 @@ pub mod learned {
     pub const HEARSAY_OF_DOMAIN: &[u8] = b"\0d";
     /// Prefix of the number of script shells that a host sent, by host.
     pub const SHELLS: &[u8] = b"\0j";
+    /// Prefix of the number of requisites of a host, by host.
+    pub const REQUISITES: &[u8] = b"\0q";
+    /// Prefix of the same of a domain, by domain.
+    pub const REQUISITES_OF_DOMAIN: &[u8] = b"\0Q";
+    /// Prefix of the numbers of requisites of a page, by URL id (16 bytes).
+    pub const REQUISITES_OF_PAGE: &[u8] = b"\0e";
 }
 
 /// Returns the key of a row learned of a host.

@@ -187,6 +187,13 @@ impl Identity {
     pub fn id(&self, url: &Url) -> UrlId {
         self.canonical(url).id(&self.secret)
     }
+
+    /// Returns the id of `url` as it is written, for what must be found under exactly this URL. It
+    /// never equals the id of a page.
+    pub fn as_written(&self, url: &Url) -> UrlId {
+        // No canonical form begins like this.
+        UrlId::of(&format!("={url}"), &self.secret)
+    }
 }
 
 #[cfg(test)]

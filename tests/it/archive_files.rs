@@ -219,7 +219,7 @@ fn closed_files_are_moved_away_and_still_read() {
     assert!(
         names(&crawl.data().join("warc"))
             .iter()
-            .all(|it| !it.contains(".warc"))
+            .all(|it| !it.ends_with(".warc.gz"))
     );
     assert!(names(&cold).len() > 1);
     let told = crawl.told(&[]);

@@ -6,6 +6,7 @@
 //! - `demo`: the first command of README.md, against what is shown there.
 //! - `crawl`, `resume`, `archive`, `robots`: what is fetched, how often, and what is kept.
 //! - `archive_files`, `upload`: the life of the archive's files, and how they leave.
+//! - `requisites`: files that pages need to be shown.
 //! - `sitemaps`: which are asked for, and what becomes of what they list.
 //! - `urls`: which URLs are one, by settings.
 //! - `politeness`, `guard`: who is asked, and when, from the servers' side.
@@ -54,6 +55,7 @@ mod retry;
 
 mod archive;
 mod archive_files;
+mod requisites;
 mod robots;
 mod sitemaps;
 mod upload;

@@ -254,7 +254,7 @@ fn an_older_store_is_refused_and_repaired_without_a_loss() {
 }
 
 /// Removes all rows of a table, as damage of its first file does.
-fn empty(data: &Path, table: Table) {
+pub(crate) fn empty(data: &Path, table: Table) {
     let _ours = DataDirectory::take(data).expect("nobody else keeps it");
     let options = store::Options::default();
     let store = Embedded::open(&data.join("store"), &options).expect("the store opens");

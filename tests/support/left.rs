@@ -35,6 +35,7 @@ pub(crate) fn pages(data: &Path) -> BTreeMap<String, LogLine> {
         let others = [
             "robots",
             "sitemap",
+            "requisite",
             "retry",
             "failed",
             "forbidden",

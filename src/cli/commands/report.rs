@@ -48,6 +48,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(output::print_answer(&*report, arguments.json, in_words)?)
 }
 
+/// What was fetched besides pages.
+fn requisites(report: &Report) -> String {
+    let of = &report.requisites;
+    if of.fetched == 0 {
+        return String::new();
+    }
+    format!(
+        "{:<12}{:>12}  files that pages need, {} bytes, {} the same as others\n",
+        "requisites", of.fetched, of.bytes, of.same,
+    )
+}
+
 /// The report for a person.
 fn in_words(report: &Report) -> String {
     let mut text = String::new();
@@ -65,6 +77,7 @@ fn in_words(report: &Report) -> String {
         report.saved,
         share(report.saved, report.received),
     );
+    text.push_str(&requisites(report));
     let left_out = left_out::in_words(&report.omissions);
     if !left_out.is_empty() {
         let _ = write!(text, "\n{left_out}");

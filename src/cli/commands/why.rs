@@ -83,6 +83,9 @@ fn in_words(why: &Why) -> String {
         say("will request", &queued.url);
         say("found", &found(queued.depth, queued.via.as_deref()));
     }
+    if let Some(page) = &why.needed_by {
+        say("needed by", page);
+    }
     if let Some(visit) = &why.visit {
         say(
             if why.queued.is_some() {
@@ -322,7 +325,7 @@ fn admission(why: &Why) -> String {
     if why.state == UrlState::Unknown && now.answer == "admitted" && why.refused.is_none() {
         text.push_str(
             ": no page that was fetched is known to link to it (what pages embed, such as images \
-              and style sheets, is not fetched)",
+              and style sheets, is fetched where crawl.requisites says so)",
         );
         if let Some(LinksCut { pages, example }) = &why.links_cut {
             let such = match example {

@@ -9,6 +9,7 @@ mod elsewhere;
 mod follow;
 mod known;
 mod refused;
+mod requisites;
 mod seeds;
 mod sitemaps;
 mod sweep;
@@ -17,6 +18,7 @@ pub(crate) use elsewhere::note_given_up;
 pub(crate) use follow::follow_canonical_form;
 pub(crate) use known::{is_without_page, know};
 pub(crate) use refused::{MAX_REFUSED, is_noted};
+pub(crate) use requisites::{follow_moved_requisite, follow_requisites};
 pub(crate) use sitemaps::{LISTED_PER_COMMIT, queue_listed, settle_sitemap};
 
 use std::sync::atomic::AtomicBool;
@@ -159,6 +161,10 @@ impl Gate {
         group.no_longer_refused(queued.id, &queued.url)?;
         if group.see(key_of(&queued)) {
             count_admitted(host, is_hearsay, &mut group.set)?;
+        }
+        if self.policies.load().has_requisites() {
+            // What is visited as a page is not fetched as a requisite too.
+            group.see(self.identity.as_written(url));
         }
         group.set.queue_in(class, queued, host.clone())?;
         Ok(true)

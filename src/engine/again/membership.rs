@@ -74,6 +74,10 @@ fn counted(page: &PageRecord) -> (u64, u64) {
             Judgement::Duplicate(_) => (1, 1),
             Judgement::Ineligible(_) => (0, 0),
         },
-        Fate::Failed { .. } | Fate::Sitemap { .. } | Fate::Known { .. } => (0, 0),
+        Fate::Failed { .. }
+        | Fate::Sitemap { .. }
+        | Fate::Known { .. }
+        | Fate::Requisite { .. }
+        | Fate::FailedRequisite { .. } => (0, 0),
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::engine::Error;
 use crate::engine::commit::WriteSet;
-use crate::frontier::{Purpose, QueuedUrl, class_of};
-use crate::rows::{Fate, PageRecord};
+use crate::frontier::{QueuedUrl, class_of};
+use crate::rows::PageRecord;
 use crate::url::{self, HostKey, UrlId};
 
 /// Rows read and queued in one commit.
@@ -50,10 +50,7 @@ pub(super) fn queue_page(
     let Ok(url) = url::parse(&page.url) else {
         return Ok(());
     };
-    let purpose = match page.fate {
-        Fate::Sitemap { level, .. } => Purpose::Sitemap { level },
-        _ => Purpose::Page,
-    };
+    let purpose = page.purpose();
     let queued = QueuedUrl {
         via: page.via,
         depth: page.depth,

@@ -8,17 +8,19 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::archive::RecordKind;
 use crate::engine::clock::Clock;
 use crate::engine::commit::{WriteSet, left_out_by};
 use crate::engine::error::Error;
 use crate::engine::learned::budgets::count_returned;
 use crate::engine::learned::deferred::{self, Deferred};
+use crate::engine::learned::requisites::reopened;
 use crate::engine::open::{DataDirectory, open_store};
 use crate::engine::requeue::{PutBack, Retried, RetryCursor, RetryFilter};
 use crate::fetch::FailureClass;
-use crate::frontier::{HostState, Policies, QueuedUrl, Trouble};
+use crate::frontier::{HostState, Policies, Purpose, QueuedUrl, RequisiteOf, Trouble};
 use crate::learn::Expectation;
-use crate::rows::{Counters, CrawlState, DiskState, Fate, PageRecord, Revisit};
+use crate::rows::{Counters, CrawlState, DiskState, Fate, PageRecord, Reason, ReasonKind, Revisit};
 use crate::store::{Durability, Store, Table, decode, keys};
 use crate::url::{self, HostKey, HostMap, UrlId};
 
@@ -145,8 +147,11 @@ impl RetryFilter {
         let class = match &page.fate {
             Fate::Failed {
                 class, next: None, ..
+            }
+            | Fate::FailedRequisite {
+                class, next: None, ..
             } => class,
-            Fate::Answered { status, .. } => match status {
+            Fate::Answered { status, .. } | Fate::Requisite { status, .. } => match status {
                 429 | 503 => Trouble::Overloaded.name(),
                 500.. => Trouble::ServerError.name(),
                 _ => return None,
@@ -212,6 +217,12 @@ impl PutBack {
         let Ok(url) = url::parse(&page.url) else {
             return Ok(None);
         };
+        let host = HostKey::of(&url);
+        if let Purpose::Requisite(of) = page.purpose() {
+            requeue_requisite(id, of, (&host, &class), set)?;
+            done.hosts += u64::from(end_waits(&self.filter, &host, set)?);
+            return Ok(Some(class));
+        }
         let is_answered = matches!(page.fate, Fate::Answered { .. });
         if is_answered && page.revisit.is_some_and(|revisit| revisit.due <= now) {
             // It is queued, or a daemon is about to do that.
@@ -247,7 +258,6 @@ impl PutBack {
             let key = keys::revisit(revisit.due.0, id.as_bytes());
             set.batch.delete(Table::Revisits, key);
         }
-        let host = HostKey::of(&url);
         done.hosts += u64::from(end_waits(&self.filter, &host, set)?);
         set.queue(queued, host)?;
         Ok(Some(class))
@@ -272,6 +282,61 @@ impl PutBack {
         set.end_receipt();
         Ok(done)
     }
+}
+
+/// Queues a requisite again that failed, or that its server refused, and takes back what was
+/// counted of it.
+fn requeue_requisite(
+    id: UrlId,
+    of: RequisiteOf,
+    (host, class): (&HostKey, &str),
+    set: &mut WriteSet,
+) -> Result<(), Error> {
+    let now = set.now;
+    let Some(page) = set.page(id)? else {
+        return Ok(());
+    };
+    let queued = QueuedUrl {
+        via: page.via,
+        depth: page.depth,
+        purpose: Purpose::Requisite(of),
+        ..QueuedUrl::new(page.url.clone(), id)
+    };
+    // Says that it is queued.
+    let failed = Fate::failed(queued.purpose, class, String::new(), Some(now));
+    let before = std::mem::replace(&mut page.fate, failed);
+    let was_same = matches!(page.record, Some((RecordKind::Revisit, _)));
+    let class = retry_classes().find(|name| *name == class);
+    let counters = &mut set.state.counters.requisites;
+    let reason = match before {
+        Fate::Requisite { status, size, .. } => {
+            counters.fetched = counters.fetched.saturating_sub(1);
+            counters.same = counters.same.saturating_sub(u64::from(was_same));
+            counters.bytes = counters.bytes.saturating_sub(size);
+            if let Some(count) = counters.statuses.get_mut(&(status / 100)) {
+                *count = count.saturating_sub(1);
+            }
+            class.map(|name| (ReasonKind::RefusedRequisite, name))
+        }
+        Fate::FailedRequisite { message, .. } => {
+            if class == Some(FailureClass::Robots.name()) {
+                counters.forbidden = counters.forbidden.saturating_sub(1);
+            } else {
+                counters.failed = counters.failed.saturating_sub(1);
+                if let Some(class) = class {
+                    counters.failures.take_back(class);
+                }
+            }
+            let name = class.map(|class| left_out_by(class, &message).name);
+            name.map(|name| (ReasonKind::FailedRequisite, name))
+        }
+        _ => None,
+    };
+    if let Some((kind, name)) = reason {
+        set.no_longer_left_out(Reason { kind, name }, &queued.url);
+    }
+    reopened(of.page, of.reading, set)?;
+    set.queue(queued, host.clone())
 }
 
 /// Queues a deferred URL. Returns `false` if it is not deferred any more, or was visited.

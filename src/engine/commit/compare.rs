@@ -210,7 +210,10 @@ fn not_modified(
         Fate::Answered { judgement, .. } => judgement,
         // Its entries were queued then.
         Fate::Sitemap { .. } => return Ok(Some(Verdict::Ineligible(Ineligible::Status))),
-        Fate::Failed { .. } | Fate::Known { .. } => return Ok(None),
+        Fate::Failed { .. }
+        | Fate::Known { .. }
+        | Fate::Requisite { .. }
+        | Fate::FailedRequisite { .. } => return Ok(None),
     };
     let repeat = match judgement {
         Judgement::Ineligible(reason) => return Ok(Some(Verdict::Ineligible(*reason))),

@@ -12,10 +12,12 @@ use super::likeness;
 use super::lines::{log_line, page_group, page_line};
 use super::losses;
 use super::records::{self, Records};
-use crate::archive::StorePolicy;
+use crate::archive::{RecordKind, StorePolicy};
 use crate::dedup::{Document, DocumentId, Fingerprints, Rules, Stored, StoredFor, Verdict};
 use crate::engine::Error;
-use crate::engine::admission::{Gate, as_sitemap, follow_canonical_form, note_given_up};
+use crate::engine::admission::{
+    Gate, as_sitemap, follow_canonical_form, follow_requisites, note_given_up,
+};
 use crate::engine::again::{Expiry, Revisits, early, keep_robots, validators, write_page_record};
 use crate::engine::learned::budgets::{count_failed, count_spent};
 use crate::engine::learned::{own, restless};
@@ -28,6 +30,8 @@ use crate::journal::PageLine;
 use crate::learn::Expectation;
 use crate::rows::{Counters, Duplicate, Fate, Judgement, PageRecord, Rank, VisitVerdict};
 use crate::store::{Table, keys};
+
+mod requisite;
 
 /// What visits are judged by.
 #[derive(Clone, Copy)]
@@ -67,6 +71,9 @@ impl Judge<'_> {
             // It was read this time, or given up.
             let key = keys::deaths(id.as_bytes());
             group.set.batch.delete(Table::Meta, key);
+        }
+        if let Purpose::Requisite(of) = analysed.fetched.task.queued.purpose {
+            return self.requisite(analysed, of, group);
         }
         if was_visited_meanwhile(analysed, group)? {
             return acknowledge(
@@ -120,6 +127,7 @@ impl Judge<'_> {
                 document = self.archive(judged, exchange, &mut effects, group);
                 let said = self.said_something(judged, group)?;
                 let is_elsewhere = self.gate.follow(judged, exchange, said, group)?;
+                self.follow_requisites(judged, &effects.places, group)?;
                 if judged.previous.is_none() {
                     self.learn(judged, said, group)?;
                 }
@@ -177,6 +185,22 @@ impl Judge<'_> {
         let id = group.add_document(document);
         own::keep(judged, id, group);
         Some(id)
+    }
+
+    /// Queues what a page needs, if the page can be played back: as its own response or as the copy
+    /// of another.
+    fn follow_requisites(
+        &self,
+        judged: &Judged<'_>,
+        places: &Places,
+        group: &mut Group<'_>,
+    ) -> Result<(), Error> {
+        let Some((RecordKind::Response | RecordKind::Revisit, _)) = places.main else {
+            return Ok(());
+        };
+        let analysed = judged.analysed;
+        let task = &analysed.fetched.task;
+        follow_requisites(self.gate, task, &analysed.requisites, group)
     }
 
     /// Orders the body of a duplicate, to be kept beside its original's. What was kept of an
@@ -330,11 +354,8 @@ fn try_again(
         Retry::Failed(trouble, message) => {
             queued.attempts = attempts(judged);
             if !task.queued.revisit {
-                let fate = Fate::Failed {
-                    class: trouble.name().to_owned(),
-                    message,
-                    next: Some(fetched.pace.due),
-                };
+                let next = Some(fetched.pace.due);
+                let fate = Fate::failed(queued.purpose, trouble.name(), message, next);
                 let record = record(judged, fate);
                 group.set.put_page(task.queued.id, record, None);
             }

@@ -77,7 +77,7 @@ pub(crate) fn left_out_by(class: &'static str, message: &str) -> Reason {
 }
 
 /// Returns the group of a status with which a server refuses a page.
-fn refused(status: u16) -> Option<&'static str> {
+pub(super) fn refused(status: u16) -> Option<&'static str> {
     Some(match status {
         401 | 403 | 407 | 451 => "denied",
         429 | 503 => "overloaded",

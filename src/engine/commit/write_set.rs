@@ -457,6 +457,14 @@ impl WriteSet {
         self.set_learned(key, Some(row));
     }
 
+    /// Removes a row of `Learned`.
+    pub(crate) fn unlearn(&mut self, key: &[u8]) -> Result<(), Error> {
+        if self.learned(key)?.is_some() {
+            self.set_learned(key.to_vec(), None);
+        }
+        Ok(())
+    }
+
     fn set_learned(&mut self, key: Vec<u8>, row: Option<Vec<u8>>) {
         let is_changed = true;
         self.learned.insert(key, LearnedRow { row, is_changed });

@@ -9,6 +9,7 @@ pub(crate) mod budgets;
 pub(crate) mod hearsay;
 pub(crate) mod own;
 pub(crate) mod refusals;
+pub(crate) mod requisites;
 pub(crate) mod restless;
 pub(crate) mod shells;
 pub(crate) mod template;

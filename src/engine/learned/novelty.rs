@@ -90,7 +90,11 @@ fn of_ineligible(
         },
         Ineligible::Challenge | Ineligible::Denied | Ineligible::Consent => None,
         Ineligible::Empty | Ineligible::Repeated | Ineligible::ScriptShell => Some(false),
-        Ineligible::Cut | Ineligible::Kind => Some(judged.same_payload.is_none()),
+        Ineligible::Cut | Ineligible::Kind => Some(match &judged.same_payload {
+            // Fetched before as a file that a page needs, under the same URL.
+            Some(same) => same.url_id != task.queued.id && same.url == task.queued.url,
+            None => true,
+        }),
     }
 }
 

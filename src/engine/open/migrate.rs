@@ -10,18 +10,21 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::directory::{DataDirectory, FORMAT, OLDEST};
 use crate::archive::Tail;
-use crate::dedup::DocumentId;
+use crate::dedup::{DocumentId, Ineligible};
 use crate::engine::error::Error;
 use crate::engine::failpoint::{Failpoint, Step};
-use crate::frontier::{HostState, Moment, Opened, QueuedUrl, RobotsState, Trouble};
+use crate::fetch::FailureClass;
+use crate::frontier::{
+    Admission, Finding, HostState, Moment, Opened, QueuedUrl, RobotsState, Trouble,
+};
 use crate::learn::{Repeats, Return, Suspicions};
 use crate::rows::LogTail;
-use crate::rows::{Counters, CrawlState, DiskState};
+use crate::rows::{Counters, CrawlState, DiskState, RequisiteCounters, Tally, VisitVerdict};
 use crate::store::{Batch, Durability, Row, Store, Table, decode, encode, keys};
 
 /// Reads rows of one format and returns the changes that make them those of the next, which are
@@ -30,7 +33,7 @@ use crate::store::{Batch, Durability, Row, Store, Table, decode, encode, keys};
 type Migration = fn(&dyn Store) -> Result<Batch, Error>;
 
 /// The steps from each format since [`OLDEST`] to the next.
-const STEPS: [Migration; (FORMAT - OLDEST) as usize] = [split_state, one_suspicion];
+const STEPS: [Migration; (FORMAT - OLDEST) as usize] = [split_state, one_suspicion, requisites];
 
 /// Brings the rows of a directory up to date.
 pub(super) fn migrate(
@@ -82,7 +85,75 @@ struct State11 {
     is_purging: bool,
     dead_rows: u64,
     left_queues: u64,
-    counters: Counters,
+    counters: Counters13,
+}
+
+/// The row `state` of formats 12 and 13.
+#[derive(Serialize, Deserialize)]
+struct State13 {
+    sequence: u64,
+    queue_sequence: u64,
+    last_document: DocumentId,
+    revisits_from: Moment,
+    counters: Counters13,
+}
+
+/// The counters of formats up to 13.
+#[derive(Serialize, Deserialize)]
+struct Counters13 {
+    queued: u64,
+    parked: u64,
+    parked_hosts: u64,
+    seeds: u64,
+    pages: u64,
+    failed: u64,
+    forbidden: u64,
+    robots: u64,
+    sitemaps: u64,
+    sitemap_entries: u64,
+    bytes: u64,
+    retries: u64,
+    hosts: u64,
+    verdicts: Tally<VisitVerdict>,
+    ineligible: Tally<Ineligible>,
+    statuses: BTreeMap<u16, u64>,
+    failures: Tally<FailureClass>,
+    links: Tally<Admission>,
+    demoted: u64,
+    archived_bytes: u64,
+    known: u64,
+    revisits: Tally<Finding>,
+}
+
+impl Counters13 {
+    /// The counters in format 14, of a crawl that fetched no requisites.
+    fn migrated(self) -> Counters {
+        Counters {
+            queued: self.queued,
+            parked: self.parked,
+            parked_hosts: self.parked_hosts,
+            seeds: self.seeds,
+            pages: self.pages,
+            failed: self.failed,
+            forbidden: self.forbidden,
+            robots: self.robots,
+            sitemaps: self.sitemaps,
+            sitemap_entries: self.sitemap_entries,
+            bytes: self.bytes,
+            retries: self.retries,
+            hosts: self.hosts,
+            verdicts: self.verdicts,
+            ineligible: self.ineligible,
+            statuses: self.statuses,
+            failures: self.failures,
+            links: self.links,
+            demoted: self.demoted,
+            archived_bytes: self.archived_bytes,
+            known: self.known,
+            revisits: self.revisits,
+            requisites: RequisiteCounters::default(),
+        }
+    }
 }
 
 /// From 11 to 12: gives what the state said about this disk a row of its own.
@@ -92,7 +163,7 @@ fn split_state(store: &dyn Store) -> Result<Batch, Error> {
         return Ok(batch);
     };
     let old: State11 = decode(Table::Meta, &row)?;
-    let state = CrawlState {
+    let state = State13 {
         sequence: old.sequence,
         queue_sequence: old.queue_sequence,
         last_document: old.last_document,
@@ -214,6 +285,24 @@ fn one_suspicion(store: &dyn Store) -> Result<Batch, Error> {
     let all: u64 = deferred.values().sum();
     batch.put(Table::Meta, keys::meta::DEFERRED, encode(&all));
     batch.delete(Table::Meta, HOSTS_DONE);
+    Ok(batch)
+}
+
+/// From 13 to 14: counts requisites. Rows of queues and pages may name them from now on.
+fn requisites(store: &dyn Store) -> Result<Batch, Error> {
+    let mut batch = Batch::new();
+    let Some(row) = store.get(Table::Meta, keys::meta::STATE)? else {
+        return Ok(batch);
+    };
+    let old: State13 = decode(Table::Meta, &row)?;
+    let state = CrawlState {
+        sequence: old.sequence,
+        queue_sequence: old.queue_sequence,
+        last_document: old.last_document,
+        revisits_from: old.revisits_from,
+        counters: old.counters.migrated(),
+    };
+    batch.put(Table::Meta, keys::meta::STATE, encode(&state));
     Ok(batch)
 }
 

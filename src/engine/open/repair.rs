@@ -12,7 +12,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::parts::in_parts;
+use crate::archive::RecordKind;
 use crate::engine::Options;
+use crate::engine::admission::{follow_moved_requisite, follow_requisites};
 use crate::engine::again::{body_place, visit_sitemap_again};
 use crate::engine::clock::Clock;
 use crate::engine::commit::{Committer, not_judged};
@@ -23,9 +25,10 @@ use crate::engine::ring::turns::Turn;
 use crate::engine::visit::{Analysed, Fetched};
 use crate::fetch::{Exchange, Outcome, Reservation};
 use crate::frontier::{
-    FetchTask, HeldAddress, HostState, Moment, Pace, QueuedUrl, for_each_waiting,
+    FetchTask, HeldAddress, HostState, Moment, Pace, Purpose, QueuedUrl, Reading, for_each_waiting,
 };
 use crate::journal::Bodies;
+use crate::page::Requisites;
 use crate::rows::{Fate, PageRecord};
 use crate::store::{Batch, Durability, Store, Table, decode, keys};
 use crate::url::{self, HostKey, UrlId};
@@ -94,6 +97,7 @@ pub(super) fn follow_again(
         });
         let read = read.map_err(|_| Error::Internal("reading the archive failed".to_owned()))?;
         let links = committer.state.counters.links.clone();
+        let named = committer.state.counters.requisites.named.clone();
         let mut set = committer.collect(now, |judge, group| {
             for part in read {
                 for source in part? {
@@ -104,7 +108,17 @@ pub(super) fn follow_again(
                         Source::Page(analysed) => {
                             if let Outcome::Exchange(exchange) = &analysed.fetched.outcome {
                                 let judged = not_judged(&analysed);
-                                judge.gate.follow(&judged, exchange, Some(true), group)?;
+                                let task = &analysed.fetched.task;
+                                match task.queued.purpose {
+                                    Purpose::Requisite(of) => follow_moved_requisite(
+                                        judge.gate, task, of, exchange, group,
+                                    )?,
+                                    _ => {
+                                        judge.gate.follow(&judged, exchange, Some(true), group)?;
+                                    }
+                                }
+                                let requisites = &analysed.requisites;
+                                follow_requisites(judge.gate, task, requisites, group)?;
                             }
                         }
                     }
@@ -112,6 +126,7 @@ pub(super) fn follow_again(
             }
             // All of it was counted when the pages were visited.
             group.set.uncount(links);
+            group.set.state.counters.requisites.named = named;
             Ok(())
         })?;
         set.batch.put(Table::Meta, keys::meta::REPAIR, from.clone());
@@ -157,6 +172,9 @@ fn read_again(
         };
         match page.fate {
             Fate::Answered { .. } => {}
+            // Others name nothing.
+            Fate::Requisite { of, status, .. }
+                if of.reading != Reading::Nothing || matches!(status, 300..400) => {}
             Fate::Sitemap { .. } => {
                 read.push(Source::Sitemap(id, Box::new(page)));
                 continue;
@@ -178,7 +196,14 @@ fn read_again(
         let (Some(exchange), Ok(url)) = (exchange, url::parse(&page.url)) else {
             continue;
         };
-        let analysed = analysts.analyse(visit(exchange, (id, page, url), now));
+        let is_played = matches!(
+            page.record,
+            Some((RecordKind::Response | RecordKind::Revisit, _))
+        );
+        let mut analysed = analysts.analyse(visit(exchange, (id, page, url), now));
+        if !is_played {
+            analysed.requisites = Requisites::default();
+        }
         read.push(Source::Page(Box::new(analysed)));
     }
     Ok(read)
@@ -200,6 +225,7 @@ fn visit(
             queued: QueuedUrl {
                 via: page.via,
                 depth: page.depth,
+                purpose: page.purpose(),
                 ..QueuedUrl::new(page.url, id)
             },
             url,

@@ -23,9 +23,11 @@ use crate::engine::visit::{Analysed, Entry, Fetched, Findings, Listed, SitemapLi
 use crate::fetch::{
     self, Cut, DECODED_LENGTH, DecodeBounds, Exchange, Failure, FailureClass, Outcome,
 };
-use crate::frontier::{Moment, Purpose, RobotsVerdict, SharedPolicies, SitemapMode};
-use crate::page::Wishes;
+use crate::frontier::{
+    FetchTask, Moment, Purpose, Reading, RequisiteMode, RobotsVerdict, SharedPolicies, SitemapMode,
+};
 use crate::page::sitemap::{self, SitemapForm, SitemapOptions, read_sitemap};
+use crate::page::{Requisites, Wishes};
 use crate::robots::{self, Availability, Rules};
 use crate::url::{HostKey, Url, UrlId};
 
@@ -112,7 +114,8 @@ impl Analysts {
                             }
                             let mut visit = Box::new(analyst.analyse_as(n, visit));
                             let sent = analyst.waiting.during(|| {
-                                visit.share = room.take(visit.findings.bytes());
+                                let bytes = visit.findings.bytes() + visit.requisites.bytes();
+                                visit.share = room.take(bytes);
                                 analysed.send(Entry::Visit(visit))
                             });
                             if sent.is_err() {
@@ -141,6 +144,7 @@ impl Analysts {
         let mut notes = Vec::new();
         let mut payload = [0; 32];
         let mut findings = Findings::Nothing;
+        let mut requisites = Requisites::default();
         let mut signed = Signed::not(Ineligible::Status);
         let mut wishes = Wishes::default();
         if let Outcome::Exchange(exchange) = &fetched.outcome {
@@ -163,11 +167,16 @@ impl Analysts {
                         self.read_page((exchange, Some(payload)), &task.url, is_seed, &mut notes)
                     }
                     Purpose::Sitemap { .. } => self.read_sitemap(exchange, &task.url, &mut notes),
+                    Purpose::Requisite(_) => {
+                        notes.extend(exchange.cut.map(cut_note));
+                        (Findings::Nothing, none)
+                    }
                 };
-                (findings, signed, notes)
+                let requisites = self.requisites(exchange, task, &findings);
+                (findings, signed, notes, requisites)
             }));
             if let Ok(read) = read {
-                (findings, signed, notes) = read;
+                (findings, signed, notes, requisites) = read;
             } else {
                 tracing::error!(url = %fetched.task.url, "gleaner failed on this page; please report this bug");
                 let failure = Failure::new(FailureClass::Internal, "reading the page failed");
@@ -201,6 +210,7 @@ impl Analysts {
         Analysed {
             fetched,
             findings,
+            requisites,
             fingerprints: signed.fingerprints,
             simhash: signed.simhash,
             wishes,
@@ -209,6 +219,34 @@ impl Analysts {
             share: Share::default(),
             took: begun.elapsed(),
         }
+    }
+
+    /// Finds what a page or a requisite needs, if that is fetched.
+    fn requisites(&self, exchange: &Exchange, task: &FetchTask, findings: &Findings) -> Requisites {
+        let policies = self.policies.load();
+        let reading = match task.queued.purpose {
+            _ if !policies.has_requisites() || !exchange.is_success() => {
+                return Requisites::default();
+            }
+            Purpose::Requisite(of) => Some(of.reading),
+            _ if policies.of(&task.host).crawl.requisites == RequisiteMode::None => {
+                return Requisites::default();
+            }
+            _ => match findings {
+                Findings::Page(_) => None,
+                _ => return Requisites::default(),
+            },
+        };
+        if reading == Some(Reading::Nothing) {
+            return Requisites::default();
+        }
+        let answer = Answer {
+            headers: &exchange.headers,
+            body: &exchange.body,
+            sha256: None,
+            is_cut: exchange.cut.is_some(),
+        };
+        self.reader.requisites(&answer, &task.url, reading)
     }
 
     /// Reads a page, and signs it if it is complete. The SHA-256 of its body is given if it is

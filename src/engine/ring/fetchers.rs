@@ -67,9 +67,10 @@ impl Fetchers {
         };
         let after = |host: &HostKey, pace: &Pace| {
             let politeness = self.politeness(host);
-            match is_robots {
-                true => politeness.after_robots(pace, answer, finished),
-                false => politeness.after(pace, answer, finished),
+            match task.queued.purpose {
+                Purpose::Robots => politeness.after_robots(pace, answer, finished),
+                Purpose::Requisite(_) => politeness.after_requisite(pace, answer, finished),
+                _ => politeness.after(pace, answer, finished),
             }
         };
         let (host, before) = task.visiting();

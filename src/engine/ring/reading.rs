@@ -10,7 +10,8 @@ use crate::dedup::{
 };
 use crate::engine::Options;
 use crate::fetch::{self, DECODED_LENGTH, DecodeBounds, Decoded};
-use crate::page::{self, BodyKind, Note, Page, PageOptions, charset};
+use crate::frontier::{MAX_REQUISITES, Reading};
+use crate::page::{self, BodyKind, Note, Page, PageOptions, Requisites, charset};
 use crate::url::{self, Identity, Url, UrlId};
 use crate::{robots, sites};
 
@@ -164,6 +165,35 @@ impl Reader {
             false => sign(&Text::default(), None),
         };
         (Some(page), signed)
+    }
+
+    /// Finds what a page needs, or a requisite of which this is read.
+    pub(crate) fn requisites(
+        &self,
+        answer: &Answer<'_>,
+        url: &Url,
+        reading: Option<Reading>,
+    ) -> Requisites {
+        let codings = answer.values("content-encoding");
+        let (decoded, _turn) = self.decode(codings, answer.body, &mut Vec::new());
+        let body = decoded.bytes;
+        let content_type = answer.values("content-type").next();
+        let is_html = page::kind(content_type, &body) == BodyKind::Html;
+        let is_drawing = content_type.is_some_and(|it| it.contains("svg"));
+        let is_page = reading.is_none();
+        let most = MAX_REQUISITES as usize;
+        let text = || charset::to_text(&body, content_type);
+        let (identity, options) = (&self.identity, &self.options);
+        match reading {
+            None | Some(Reading::Document) if is_html || is_drawing => {
+                Requisites::of_html(&text(), (url, is_page), most, identity, options)
+            }
+            // A page in place of a style sheet says that there is none.
+            Some(Reading::Style) if !is_html => {
+                Requisites::of_css(&text().text, url, most, identity, options)
+            }
+            _ => Requisites::default(),
+        }
     }
 
     /// Returns what the page says about itself beside its text.

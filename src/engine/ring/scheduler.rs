@@ -238,7 +238,7 @@ impl Scheduler {
                     let (now, events) = (self.fetchers.clock.now(), self.fetchers.events.clone());
                     fetches.spawn_blocking(move || {
                         let refilled = refill(&*store, &request, &policy, &budget, now);
-                        let _ = events.blocking_send(Event::Refilled(refilled));
+                        let _ = events.blocking_send(Event::Refilled(refilled.map(Box::new)));
                     });
                 }
                 Action::Load(request) => {
@@ -361,7 +361,7 @@ impl Scheduler {
             Event::Resolved(host, address) => self.schedule.resolved(&host, address),
             Event::Refilled(refilled) => {
                 self.reads = self.reads.saturating_sub(1);
-                let refilled = refilled?;
+                let refilled = *refilled?;
                 let policy = self.fetchers.policies.load().of(&refilled.host);
                 self.schedule.refilled(refilled, &policy.politeness);
             }

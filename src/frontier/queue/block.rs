@@ -206,6 +206,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::frontier::{Reading, RequisiteOf};
 
     fn queued() -> impl Strategy<Value = QueuedUrl> {
         let parts = (
@@ -227,6 +228,11 @@ mod tests {
             revisit: kind == 1,
             purpose: match kind {
                 2 => Purpose::Sitemap { level: 1 },
+                1 if depth == 1 => Purpose::Requisite(RequisiteOf {
+                    page: UrlId::from_bytes([kind; 16]),
+                    level: kind,
+                    reading: Reading::Style,
+                }),
                 _ => Purpose::Page,
             },
             trail: Trail {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Number of priority classes.
-pub const CLASSES: u8 = 17;
+pub const CLASSES: u8 = 18;
 
 /// The last class of URLs that were not visited. Class 0 is served first.
 pub const LAST: u8 = 15;
@@ -11,7 +11,11 @@ pub const LAST: u8 = 15;
 /// The class of pages that are visited again. It has no rank among the others: while both wait, a
 /// host is asked for one of these and one of the others in turn, so that neither keeps the other
 /// waiting for ever.
-pub const AGAIN: u8 = CLASSES - 1;
+pub const AGAIN: u8 = 16;
+
+/// The class of requisites, which has no rank either: what waits of new pages, of pages to be
+/// visited again and of requisites takes turns.
+pub const REQUISITES: u8 = CLASSES - 1;
 
 /// The priority class of a URL at this depth: seeds come first.
 pub fn class_of(depth: u16) -> u8 {

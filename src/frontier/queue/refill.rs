@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::host::{HostState, ROBOTS_TTL, RobotsRow, RobotsState, RobotsVerdict};
-use super::place::{AGAIN, CLASSES, InBlock};
+use super::place::{AGAIN, CLASSES, InBlock, REQUISITES};
 use super::task::QueuedUrl;
 use super::walk::walk;
 use crate::frontier::{Moment, Pace, RobotsMode};
@@ -49,6 +49,8 @@ pub struct RefillRequest {
     pub limit: usize,
     /// How many of these are for pages to be visited again while new ones wait too.
     pub again: usize,
+    /// How many of these are for requisites while others wait too.
+    pub requisites: usize,
 }
 
 /// Why URLs of a queue are given up without a visit.
@@ -74,7 +76,8 @@ pub struct Refilled {
     pub has_answered: bool,
     /// Whether its robots.txt must be fetched before anything else. If so, no URLs were read.
     pub needs_robots: bool,
-    /// URLs to fetch: the new ones in order, those to be visited again in order.
+    /// URLs to fetch: the new ones in order, those to be visited again in order, requisites in
+    /// order.
     pub allowed: Vec<Waiting>,
     /// URLs to give up without a visit.
     pub forbidden: Vec<Waiting>,
@@ -158,10 +161,13 @@ pub fn refill(
         state: &state,
         cursors: request.cursors,
     };
-    let mut taken = queue.take_class(AGAIN, request.again.min(request.limit))?;
-    taken.extend(queue.take_new(request.limit - taken.len())?);
-    // What new URLs leave free is for further pages to be visited again.
-    taken.extend(queue.take_class(AGAIN, request.limit - taken.len())?);
+    let limit = request.limit;
+    let mut taken = queue.take_class(REQUISITES, request.requisites.min(limit))?;
+    taken.extend(queue.take_class(AGAIN, request.again.min(limit - taken.len()))?);
+    taken.extend(queue.take_new(limit - taken.len())?);
+    // What new URLs leave free is for further ones of the others.
+    taken.extend(queue.take_class(AGAIN, limit - taken.len())?);
+    taken.extend(queue.take_class(REQUISITES, limit - taken.len())?);
     refilled.cursors = queue.cursors;
     refilled.more = taken.len() == request.limit;
     for (class, sequence, block, queued) in taken {
@@ -211,7 +217,7 @@ impl Queue<'_> {
         if untouched < AGAIN {
             let prefix = keys::queue_host(self.host.as_str());
             let limit = limit - taken.len();
-            taken.extend(self.take(untouched, &prefix, |class| class != AGAIN, limit)?);
+            taken.extend(self.take(untouched, &prefix, |class| class < AGAIN, limit)?);
         }
         Ok(taken)
     }
@@ -443,7 +449,7 @@ mod tests {
             for other in ["http://a.exampl", "http://a.example:81", "http://b.example"] {
                 put(other, 3, &[3], &mut batch);
             }
-            let (mut expected, mut again) = (Vec::new(), Vec::new());
+            let (mut expected, mut again, mut requisites) = (Vec::new(), Vec::new(), Vec::new());
             let mut state = HostState { heads: heads.clone(), ..HostState::default() };
             for class in 0..CLASSES {
                 let of_class: Vec<u64> = rows.iter().filter(|row| row.0 == class).map(|row| row.1).collect();
@@ -461,35 +467,47 @@ mod tests {
                         **sequence >= head(class) && gone >> index & 1 == 0
                     });
                     let waiting = waiting.map(|(_, sequence)| (class, *sequence));
-                    if class == AGAIN { again.extend(waiting) } else { expected.extend(waiting) }
+                    match class {
+                        AGAIN => again.extend(waiting),
+                        REQUISITES => requisites.extend(waiting),
+                        _ => expected.extend(waiting),
+                    }
                 }
             }
             batch.put(Table::Hosts, host.as_str(), encode(&state));
             store.commit(batch, Durability::Process).unwrap();
 
-            let (mut found, mut found_again) = (Vec::new(), Vec::new());
+            let (mut found, mut found_again, mut found_requisites) = (Vec::new(), Vec::new(), Vec::new());
             let mut cursors = [0; CLASSES as usize];
             for limit in reads {
-                let share = limit / 2;
-                let request = RefillRequest { host: host.clone(), cursors, limit, again: share };
+                let (share, third) = (limit / 2, limit / 3);
+                let request = RefillRequest { host: host.clone(), cursors, limit, again: share, requisites: third };
                 let now = Moment(0);
                 let refilled = refill(&store, &request, &RobotsPolicy::Ignore, &TrapPolicy::default(), now).unwrap();
                 prop_assert!(refilled.allowed.len() <= limit);
                 let left = (expected.len() - found.len(), again.len() - found_again.len());
+                let left_requisites = requisites.len() - found_requisites.len();
                 let read = refilled.allowed.iter().map(|it| (it.class, it.sequence));
-                let (second, first): (Vec<_>, Vec<_>) = read.partition(|(class, _)| *class == AGAIN);
-                // Neither keeps the other out of its share.
+                let (third_line, read): (Vec<_>, Vec<_>) = read.partition(|(class, _)| *class == REQUISITES);
+                let (second, first): (Vec<_>, Vec<_>) = read.into_iter().partition(|(class, _)| *class == AGAIN);
+                // None keeps the others out of its share.
+                let taken = third.min(left_requisites);
+                prop_assert!(third_line.len() >= taken);
                 prop_assert!(second.len() >= share.min(left.1));
-                prop_assert!(first.len() >= (limit - share).min(left.0));
-                prop_assert_eq!(first.len() + second.len(), limit.min(left.0 + left.1));
+                prop_assert!(first.len() >= (limit - taken - share).min(left.0));
+                let all = first.len() + second.len() + third_line.len();
+                prop_assert_eq!(all, limit.min(left.0 + left.1 + left_requisites));
                 found.extend(first);
                 found_again.extend(second);
-                let is_all = found.len() == expected.len() && found_again.len() == again.len();
+                found_requisites.extend(third_line);
+                let is_all = found.len() == expected.len() && found_again.len() == again.len()
+                    && found_requisites.len() == requisites.len();
                 prop_assert!(refilled.more || is_all);
                 cursors = refilled.cursors;
             }
             prop_assert_eq!(&found[..], &expected[..found.len()]);
             prop_assert_eq!(&found_again[..], &again[..found_again.len()]);
+            prop_assert_eq!(&found_requisites[..], &requisites[..found_requisites.len()]);
         }
     }
 }

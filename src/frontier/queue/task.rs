@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::place::{AGAIN, LAST, Place, class_of};
+use super::place::{AGAIN, LAST, Place, REQUISITES, class_of};
 use crate::frontier::{Moment, Pace};
 use crate::learn::{Expectation, Trail};
 use crate::url::{HostKey, Url, UrlId};
@@ -71,8 +71,12 @@ impl QueuedUrl {
         }
     }
 
-    /// Its priority class: by depth and expectation, unless it was visited before.
+    /// Its priority class: by depth and expectation, unless it was visited before or is a
+    /// requisite.
     pub fn class(&self) -> u8 {
+        if self.purpose.is_requisite() {
+            return REQUISITES;
+        }
         if self.revisit {
             return AGAIN;
         }
@@ -92,12 +96,41 @@ pub enum Purpose {
         /// Number of sitemap indexes that led to it.
         level: u8,
     },
+    /// Because a page needs it to be shown.
+    Requisite(RequisiteOf),
+}
+
+/// For which page a requisite is fetched, and what is read of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequisiteOf {
+    /// The page that needs it, directly or through other requisites.
+    pub page: UrlId,
+    /// Number of requisites that led to it: style sheets, frames and redirects.
+    pub level: u8,
+    /// What is read of it.
+    pub reading: Reading,
+}
+
+/// What is read of a requisite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reading {
+    /// Nothing: it names no further files.
+    Nothing,
+    /// The files that a style sheet names.
+    Style,
+    /// The files that a page within the page, or a drawing, names.
+    Document,
 }
 
 impl Purpose {
     /// Whether this is a sitemap.
     pub fn is_sitemap(self) -> bool {
         matches!(self, Self::Sitemap { .. })
+    }
+
+    /// Whether this is a requisite.
+    pub fn is_requisite(self) -> bool {
+        matches!(self, Self::Requisite(_))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 
 use super::lanes::Standing;
-use crate::frontier::{AGAIN, CLASSES, FetchTask, Moment, Pace, Waiting};
+use crate::frontier::{AGAIN, CLASSES, FetchTask, Moment, Pace, REQUISITES, Waiting};
 
 /// A host in the working set.
 #[expect(
@@ -28,8 +28,8 @@ pub(super) struct ActiveHost {
     pub(super) standing: Standing,
     /// URLs that were read: those of each class in order.
     pub(super) buffer: VecDeque<Waiting>,
-    /// Whether the last URL that was handed out was visited before.
-    pub(super) was_again: bool,
+    /// The line of the last URL that was handed out.
+    pub(super) last: Line,
     pub(super) cursors: [u64; CLASSES as usize],
     /// Tasks that were handed out and are not yet committed: class and sequence.
     pub(super) in_progress: BTreeSet<(u8, u64)>,
@@ -46,6 +46,36 @@ pub(super) struct ActiveHost {
     pub(super) over_quantum: u64,
     /// Whether it is to leave: it hands out nothing more, and leaves when it is at rest.
     pub(super) leaving: bool,
+}
+
+/// The lines in which the URLs of a host wait. While several wait, they take turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Line {
+    /// Pages that were not visited.
+    New,
+    /// Pages that were.
+    Again,
+    /// Requisites.
+    Requisites,
+}
+
+impl Line {
+    fn of(waiting: &Waiting) -> Self {
+        match waiting.class {
+            AGAIN => Self::Again,
+            REQUISITES => Self::Requisites,
+            _ => Self::New,
+        }
+    }
+
+    /// The line whose turn is next.
+    fn next(self) -> Self {
+        match self {
+            Self::New => Self::Again,
+            Self::Again => Self::Requisites,
+            Self::Requisites => Self::New,
+        }
+    }
 }
 
 /// Whether the next URLs of a host are being read.
@@ -112,7 +142,7 @@ impl ActiveHost {
             standing: Standing::New,
             buffer: VecDeque::new(),
             // A new one comes first.
-            was_again: true,
+            last: Line::Requisites,
             cursors: [0; CLASSES as usize],
             in_progress: BTreeSet::new(),
             known: false,
@@ -136,13 +166,14 @@ impl ActiveHost {
         }
     }
 
-    /// Takes out the URL to visit next: in turn a new one and one that was visited before, while
-    /// both wait.
+    /// Takes out the URL to visit next: of the next line in turn in which one waits.
     pub(super) fn next_waiting(&mut self) -> Option<Waiting> {
-        let mut buffer = self.buffer.iter();
-        let in_turn = buffer.position(|it| (it.class == AGAIN) != self.was_again);
-        let waiting = self.buffer.remove(in_turn.unwrap_or(0))?;
-        self.was_again = waiting.class == AGAIN;
+        let place = |line| self.buffer.iter().position(|it| Line::of(it) == line);
+        let next = self.last.next();
+        let place = place(next).or_else(|| place(next.next()));
+        // The others are of the line of the last one.
+        let waiting = self.buffer.remove(place.unwrap_or(0))?;
+        self.last = Line::of(&waiting);
         Some(waiting)
     }
 

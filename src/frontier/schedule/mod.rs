@@ -19,7 +19,7 @@ use std::time::Duration;
 
 pub use give_up::Spender;
 
-use active_host::{ActiveHost, AddressState, ReadState, Robots};
+use active_host::{ActiveHost, AddressState, Line, ReadState, Robots};
 use lanes::{Lanes, Standing};
 
 use crate::frontier::{
@@ -477,7 +477,9 @@ impl Schedule {
             return Some(RefillRequest {
                 limit,
                 // Of an odd number, the one more is for those whose turn it is.
-                again: limit / 2 + usize::from(limit % 2 == 1 && !active.was_again),
+                again: limit / 2 + usize::from(limit % 2 == 1 && active.last != Line::Again),
+                // Where there is room for one only, it comes after a new one.
+                requisites: (limit / 3).max(usize::from(active.last == Line::New)),
                 cursors: active.cursors,
                 host,
             });

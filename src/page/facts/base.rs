@@ -25,6 +25,11 @@ impl Base {
         }
     }
 
+    /// This URL, for references in text of this encoding.
+    pub(crate) fn at(url: Url, encoding: &'static Encoding) -> Self {
+        Self { url, encoding }
+    }
+
     /// The URL itself.
     pub(crate) fn url(&self) -> &Url {
         &self.url

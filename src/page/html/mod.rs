@@ -2,6 +2,7 @@
 //! and texts as two lists in document order.
 
 mod lexer;
+mod start_tags;
 mod tokens;
 mod unread;
 
@@ -16,6 +17,7 @@ mod formula;
 mod outline;
 
 pub(super) use outline::{Outline, OutlineElement, Sight, TextNode, attribute, has_token};
+pub(super) use start_tags::{Markup, StartTag, each_start_tag};
 pub(super) use tag::{Break, Tag};
 pub(super) use traits::{bit, each_word_of};
 pub(super) use tree::parse;

@@ -54,7 +54,7 @@ fn expected_nodes(page: &str) -> usize {
 
 /// The text without byte order mark and with line feeds as line ends (HTML standard, section
 /// 13.2.3.5), in a buffer that the texts of the tree share.
-fn normalized(html: &str) -> StrTendril {
+pub(super) fn normalized(html: &str) -> StrTendril {
     let mut rest = html.strip_prefix('\u{FEFF}').unwrap_or(html);
     let mut page = StrTendril::with_capacity(rest.len() as u32);
     while let Some(end) = memchr(b'\r', rest.as_bytes()) {

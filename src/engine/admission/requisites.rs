@@ -1,0 +1,241 @@
+//! Requisites in a crawl: which of the files that a page needs are fetched.
+//!
+//! They are one hop beyond what a crawl follows: neither scope nor depth holds for them, but
+//! `crawl.requisites` of the page's host. Patterns that exclude URLs, the length of a URL, budgets
+//! and robots.txt hold as for pages. They are known under ids of their own, of the URL as it is
+//! written, because a player of archives asks for that, and because a URL may be a page too: then
+//! it is visited as one, whatever was fetched before.
+
+use super::{Gate, extended};
+use crate::engine::Error;
+use crate::engine::commit::Group;
+use crate::engine::learned::requisites::{begin, end, opened, room, used_up};
+use crate::fetch::Exchange;
+use crate::frontier::{
+    Admission, FetchTask, Purpose, QueuedUrl, Reading, RequisiteMode, RequisiteOf,
+};
+use crate::learn::{Trail, Trap};
+use crate::page::{RequisiteKind, Requisites};
+use crate::rows::{Reason, ReasonKind};
+use crate::url::{self, HostKey, Url, UrlId};
+
+/// Maximum number of style sheets and frames that lead to a requisite, one through the other.
+const MAX_LEVEL: u8 = 8;
+
+/// Who needs something: a page, or one of its requisites.
+struct Needing<'a> {
+    gate: &'a Gate,
+    task: &'a FetchTask,
+    /// The page that needs it in the end.
+    page: UrlId,
+    /// Host of that page.
+    host: HostKey,
+    mode: RequisiteMode,
+    /// Maximum number of requisites of the page.
+    most: u32,
+    /// Number of requisites that led here.
+    level: u8,
+}
+
+/// Something that is needed.
+struct Needed {
+    url: Url,
+    id: UrlId,
+    reading: Reading,
+    /// Number of redirects in a row that led to it.
+    hops: u8,
+}
+
+/// Queues what a page, or one of its requisites, needs.
+pub(crate) fn follow_requisites(
+    gate: &Gate,
+    task: &FetchTask,
+    requisites: &Requisites,
+    group: &mut Group<'_>,
+) -> Result<(), Error> {
+    if requisites.list.is_empty() {
+        return Ok(());
+    }
+    let level = match task.queued.purpose {
+        Purpose::Requisite(of) => of.level.saturating_add(1),
+        _ => 0,
+    };
+    let Some(needing) = Needing::new(gate, task, level, group)? else {
+        return Ok(());
+    };
+    let is_page = !task.queued.purpose.is_requisite();
+    if is_page {
+        begin(needing.page, &mut group.set)?;
+    }
+    for requisite in &requisites.list {
+        let Ok(url) = url::parse(&requisite.url) else {
+            continue;
+        };
+        let needed = Needed {
+            url,
+            id: requisite.id,
+            reading: match requisite.kind {
+                RequisiteKind::File => Reading::Nothing,
+                RequisiteKind::Style => Reading::Style,
+                RequisiteKind::Document => Reading::Document,
+            },
+            hops: 0,
+        };
+        needing.need(&needed, group)?;
+    }
+    for _ in 0..requisites.more {
+        let refused = Admission::TooManyRequisites;
+        group.set.state.counters.requisites.named.add(&refused);
+        leave_out(refused.name(), &task.queued.url, group);
+    }
+    if is_page {
+        end(needing.page, &mut group.set)?;
+    }
+    Ok(())
+}
+
+/// Queues what a requisite redirects to.
+pub(crate) fn follow_moved_requisite(
+    gate: &Gate,
+    task: &FetchTask,
+    of: RequisiteOf,
+    exchange: &Exchange,
+    group: &mut Group<'_>,
+) -> Result<(), Error> {
+    let Some(url) = exchange.redirect_target(&task.url) else {
+        return Ok(());
+    };
+    let Some(needing) = Needing::new(gate, task, of.level, group)? else {
+        return Ok(());
+    };
+    let needed = Needed {
+        id: gate.identity.as_written(&url),
+        url,
+        reading: of.reading,
+        hops: task.queued.hops.saturating_add(1),
+    };
+    needing.need(&needed, group)
+}
+
+impl<'a> Needing<'a> {
+    /// Returns who needs what a visit names; `None` if the requisites of its page are not fetched.
+    fn new(
+        gate: &'a Gate,
+        task: &'a FetchTask,
+        level: u8,
+        group: &Group<'_>,
+    ) -> Result<Option<Self>, Error> {
+        let (page, host) = match task.queued.purpose {
+            Purpose::Requisite(of) => {
+                let found = group.set.found_on(of.page)?;
+                let url = found.and_then(|(url, _)| url::parse(&url).ok());
+                match url {
+                    Some(url) => (of.page, HostKey::of(&url)),
+                    None => return Ok(None),
+                }
+            }
+            _ => (task.queued.id, task.host.clone()),
+        };
+        let policy = gate.policies.load().of(&host).crawl;
+        Ok((policy.requisites != RequisiteMode::None).then_some(Self {
+            gate,
+            task,
+            page,
+            host,
+            mode: policy.requisites,
+            most: policy.max_requisites,
+            level,
+        }))
+    }
+
+    /// Queues something that is needed, if it is admitted.
+    fn need(&self, needed: &Needed, group: &mut Group<'_>) -> Result<(), Error> {
+        let (answer, setting) = self.judge(needed, group)?;
+        group.set.state.counters.requisites.named.add(&answer);
+        let Admission::Admitted(url, host, trail) = answer else {
+            match setting {
+                Some(setting) => leave_out(setting, needed.url.as_str(), group),
+                None if answer == Admission::Known => {}
+                None => leave_out(answer.name(), needed.url.as_str(), group),
+            }
+            return Ok(());
+        };
+        let from = &self.task.queued;
+        let letter = if needed.hops > 0 { 'R' } else { 'E' };
+        let queued = QueuedUrl {
+            via: Some(from.id),
+            depth: from.depth,
+            hops: needed.hops,
+            path: extended(&from.path, letter),
+            purpose: Purpose::Requisite(RequisiteOf {
+                page: self.page,
+                level: self.level,
+                reading: needed.reading,
+            }),
+            trail,
+            ..QueuedUrl::new(url.into(), needed.id)
+        };
+        group.see(needed.id);
+        opened(self.page, needed.reading, &host, &mut group.set)?;
+        group.set.queue(queued, host)
+    }
+
+    /// Decides about something that is needed; with the setting, if that is the reason.
+    fn judge(
+        &self,
+        needed: &Needed,
+        group: &mut Group<'_>,
+    ) -> Result<(Admission, Option<&'static str>), Error> {
+        let limits = &self.gate.limits;
+        let refused = |answer| Ok((answer, None));
+        if self.is_at_hand(needed, group)? {
+            return refused(Admission::Known);
+        }
+        let (url, host) = (&needed.url, HostKey::of(&needed.url));
+        let is_within = match self.mode {
+            RequisiteMode::None => false,
+            RequisiteMode::SameHost => host == self.host,
+            RequisiteMode::Scope => self.gate.scope.admits(url),
+            RequisiteMode::All => true,
+        };
+        if !is_within {
+            return refused(Admission::OutOfScope);
+        }
+        if needed.hops > limits.max_redirects {
+            return refused(Admission::TooManyRedirects);
+        }
+        if url.as_str().len() > limits.max_url_length {
+            return refused(Admission::Malformed);
+        }
+        let policy = self.gate.policies.load().of(&host);
+        if policy.crawl.exclude.find(url.as_str()).is_some() {
+            return refused(Admission::Excluded);
+        }
+        if self.level > MAX_LEVEL || room(self.page, self.most, &mut group.set)? == 0 {
+            return refused(Admission::TooManyRequisites);
+        }
+        if let Some(setting) = used_up(&host, &policy.traps, &mut group.set)? {
+            return Ok((Admission::Trapped(Trap::HostBudget), Some(setting)));
+        }
+        refused(Admission::Admitted(url.clone(), host, Trail::default()))
+    }
+
+    /// Returns `true` if a URL was asked for, or will be, exactly as it is written.
+    fn is_at_hand(&self, needed: &Needed, group: &mut Group<'_>) -> Result<bool, Error> {
+        if group.is_seen(needed.id) {
+            return Ok(true);
+        }
+        // Pages are marked since requisites are fetched; those before have their records.
+        let page = self.gate.identity.id(&needed.url);
+        if !group.is_seen(page) {
+            return Ok(false);
+        }
+        let visited = group.set.found_on(page)?;
+        Ok(visited.is_some_and(|(url, _)| url == needed.url.as_str()))
+    }
+}
+
+fn leave_out(name: &'static str, url: &str, group: &mut Group<'_>) {
+    let kind = ReasonKind::NamedRequisite;
+    group.set.leave_out(Reason { kind, name }, url);
+}
