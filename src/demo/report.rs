@@ -213,7 +213,9 @@ impl Report {
     fn write_places(&self, text: &mut String) {
         text.push_str("\nWritten\n\n");
         for path in &self.warc {
-            let _ = writeln!(text, "  pages  {}", path.display());
+            let is_index = path.extension().is_some_and(|it| it == "cdxj");
+            let what = if is_index { "index" } else { "pages" };
+            let _ = writeln!(text, "  {what}  {}", path.display());
         }
         let _ = writeln!(text, "  log    {}", self.log.display());
         let _ = writeln!(

@@ -377,9 +377,7 @@ impl World {
     /// and by its URL.
     pub(crate) fn records(&self) -> Vec<(String, String)> {
         let warc = self.place.path().join("data/warc");
-        let files = std::fs::read_dir(warc).unwrap();
-        let mut files: Vec<_> = files.map(|entry| entry.unwrap().path()).collect();
-        files.sort();
+        let files = archive::files_of(&warc).unwrap().paths;
         let mut responses = BTreeMap::new();
         let mut records = Vec::new();
         for record in files
