@@ -7,9 +7,11 @@ mod help;
 mod input;
 mod inspector;
 mod left_out;
+mod logging;
 mod output;
 mod packaging;
 mod progress;
+mod said;
 mod shown;
 mod signals;
 mod words;
@@ -18,14 +20,14 @@ use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
-use tracing_subscriber::EnvFilter;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
 use crate::control::client;
 use crate::engine::{self, DirectoryError};
 use crate::{inspect, seeds};
 use commands::Command;
 use exit::Exit;
+use logging::LogFormat;
 use output::Screen;
 
 /// A polite, standalone web crawler with deduplication at its core.
@@ -57,36 +59,34 @@ struct Cli {
     command: Command,
 }
 
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
-enum LogFormat {
-    /// Human-readable lines
-    #[default]
-    Text,
-    /// One JSON object per line
-    Json,
-}
-
 /// Runs gleaner with the arguments of the process.
 pub fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.collect();
+    let format = LogFormat::of(&arguments);
     let matches = help::grouped(Cli::command()).try_get_matches_from(arguments);
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are no errors, nor is a closed pipe.
-            let _ = error.print();
-            return if error.use_stderr() {
-                Exit::Usage
-            } else {
-                Exit::Done
+            if !error.use_stderr() {
+                let _ = error.print();
+                return Exit::Done.into();
             }
-            .into();
+            match format {
+                LogFormat::Text => drop(error.print()),
+                LogFormat::Json => {
+                    let _ = logging::start("warn", format, &Screen::new(false));
+                    said::say_error(error.to_string().trim_end());
+                }
+            }
+            return Exit::Usage.into();
         }
     };
     let is_quiet = cli.command.is_quiet();
     let screen = Screen::new(is_quiet);
     let filter = cli.log.as_deref();
     let filter = filter.unwrap_or(cli.command.default_filter());
-    let logging = start_logging(filter, cli.log_format, screen.clone());
+    let logging = logging::start(filter, cli.log_format, &screen);
     let result = logging.and_then(|()| cli.command.run(&screen));
     match result {
         Ok(()) => Exit::Done.into(),
@@ -219,7 +219,7 @@ fn report(failure: &Failure) -> Exit {
             (output::chain(error), Exit::Directory)
         }
         Failure::Engine(engine::Error::Stopped(_)) => {
-            output::say("stopped before the crawl was open; the same command goes on from there");
+            said::say("stopped before the crawl was open; the same command goes on from there");
             return Exit::Done;
         }
         Failure::Control(error @ client::Error::NotRunning(_)) => {
@@ -235,9 +235,9 @@ fn report(failure: &Failure) -> Exit {
         }
         Failure::Io(error) => (format!("{error:#}"), Exit::Failed),
     };
-    output::say(&format!("error: {message}"));
+    said::say_error(&format!("error: {message}"));
     for hint in hints {
-        output::say(&format!("hint: {hint}"));
+        said::say(&format!("hint: {hint}"));
     }
     exit
 }
@@ -249,26 +249,6 @@ fn is_kind(error: &anyhow::Error, kind: io::ErrorKind) -> bool {
         .chain()
         .filter_map(|cause| cause.downcast_ref::<io::Error>())
         .any(|error| error.kind() == kind)
-}
-
-fn start_logging(filter: &str, format: LogFormat, screen: Screen) -> Result<(), Failure> {
-    let filter = EnvFilter::try_new(filter).map_err(|error| Failure::Usage {
-        message: format!("invalid value {filter:?} for --log: {error}"),
-        hint: Some(
-            "give a level (error, warn, info, debug), or comma-separated module=level pairs",
-        ),
-    })?;
-    let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-        && io::IsTerminal::is_terminal(&io::stderr());
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(move || screen.clone())
-        .with_ansi(colour);
-    match format {
-        LogFormat::Text => builder.init(),
-        LogFormat::Json => builder.json().flatten_event(true).with_ansi(false).init(),
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::left_out;
+pub(super) use super::said::say;
 use super::shown::{Data, shown, shown_in_color};
 use super::words::{count, size};
 use crate::dedup::Ineligible;
@@ -46,13 +47,8 @@ impl Screen {
     /// Prints a line, unless the user asked for quiet.
     pub(super) fn say(&self, line: &str) {
         if !self.is_quiet {
-            self.write_whole(&shown(&format!("{line}\n")));
+            say(line);
         }
-    }
-
-    /// Prints a line even if the user asked for quiet.
-    pub(super) fn insist(&self, line: &str) {
-        self.write_whole(&shown(&format!("{line}\n")));
     }
 
     /// Keeps this progress line below everything that is printed from now on.
@@ -94,11 +90,6 @@ impl io::Write for Screen {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// Prints an error or a hint when no progress line is shown. Write errors are ignored.
-pub(super) fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{}", shown(line));
 }
 
 /// The message of an error and of its causes, without repetitions.

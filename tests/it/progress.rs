@@ -15,7 +15,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::Value;
 
-use crate::run::{PATIENCE, Place, leaves, linking, numbered, page, run};
+use crate::run::{Output, PATIENCE, Place, gleaner, leaves, linking, numbered, page, run, text};
 use crate::web::{Answer, Web};
 
 /// Wide enough that no log line is broken in two.
@@ -475,4 +475,57 @@ fn closed_pipes_do_not_disturb_a_crawl() {
         assert_eq!(status.code(), Some(0), "{form}");
         assert_eq!(crawl.status().counters.pages, 2);
     }
+}
+
+/// With `--log-format json`, a program that reads standard error meets JSON only: messages,
+/// progress, warnings and errors, of a command line that is wrong, too.
+#[test]
+fn every_line_on_standard_error_is_json_if_that_is_asked_for() {
+    let web = Web::start(vec![linking(&numbered(3))]);
+    let crawl = Place::new();
+    let json = ["--log-format", "json"];
+    let told = |output: Output, expected: &[(&str, &str)]| {
+        let lines: Vec<Value> = (output.stderr.lines())
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}")))
+            .collect();
+        for (level, part) in expected {
+            let is_it =
+                |line: &Value| line["level"] == *level && text(line, "message").contains(part);
+            assert!(lines.iter().any(is_it), "{level} {part}: {lines:?}");
+        }
+    };
+    let seed = web.url(0, "/");
+    let arguments = [
+        &[&*seed, "--log", "info", "--progress-interval", "1ms"],
+        &json[..],
+    ]
+    .concat();
+    let expected = [
+        ("INFO", "seeds: 1 new"),
+        ("INFO", "new host"),
+        ("INFO", "robots.txt"),
+        ("INFO", "checkpoint"),
+        ("INFO", "queued"),
+    ];
+    told(run(crawl.command(&arguments)).expect(0), &expected);
+    told(
+        crawl
+            .ask(&[&["pages", "--after", "9:9"], &json[..]].concat())
+            .expect(2),
+        &[("ERROR", "9:9")],
+    );
+    let wrong = [&["crawl", "--no-such-flag"], &json[..]].concat();
+    told(
+        run(gleaner(&wrong)).expect(2),
+        &[("ERROR", "--no-such-flag")],
+    );
+    let filter = [
+        &["status", "--data-dir", "/nowhere", "--log", "a=b=c"],
+        &json[..],
+    ]
+    .concat();
+    told(
+        run(gleaner(&filter)).expect(2),
+        &[("ERROR", "--log"), ("INFO", "hint: ")],
+    );
 }

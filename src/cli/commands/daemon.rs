@@ -125,7 +125,7 @@ fn reload_on_hangup(
             let outcome = reload(&settings, &directory, &mut holding, &control, &screen);
             if let Err(failure) = outcome {
                 crate::cli::report(&failure);
-                screen.insist("reload failed: settings are unchanged");
+                output::say("reload failed: settings are unchanged");
             }
         });
     })?;
@@ -182,7 +182,7 @@ fn reload(
     }
     effective.remembered().write(directory)?;
     for (name, then, value) in &later {
-        screen.insist(&format!(
+        output::say(&format!(
             "reloaded: {name} is still {then}; restart to set it to {value}"
         ));
     }

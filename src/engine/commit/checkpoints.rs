@@ -165,7 +165,7 @@ impl Checkpoints {
         site.store.commit(batch, Durability::Disk)?;
         Failpoint::reach(site.failpoint, Step::DeltasRemoved);
         seen.save_if_due(&catalog[SEEN_RUNS], site.state.sequence);
-        tracing::debug!(sequence = begun.through, "checkpoint");
+        tracing::info!(sequence = begun.through, "checkpoint");
         Ok(())
     }
 }

@@ -5,6 +5,8 @@
 //! committed. Each host, domain, page and learned row is read at most once per group and written
 //! once.
 
+mod told;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -26,6 +28,7 @@ use crate::rows::{
 use crate::sites::SiteName;
 use crate::store::{Batch, Store, Table, decode, encode, keys};
 use crate::url::{HostKey, Site, UrlId};
+use told::{Before, tell_robots};
 
 /// The changes of a group.
 pub(crate) struct WriteSet {
@@ -92,8 +95,6 @@ pub(crate) struct WriteSet {
     pub(super) deferred_count: Option<(u64, u64)>,
     /// URLs and hosts that were parked before.
     parked: Parked,
-    /// Number of hosts that had no row.
-    new_hosts: u64,
 }
 
 /// A page record, and the document of the group that it will contain.
@@ -112,6 +113,7 @@ struct RobotsAnswer {
 struct HostRow {
     host: HostKey,
     state: HostState,
+    before: Before,
     /// Set if the host has a row, or will have one.
     is_known: bool,
     is_changed: bool,
@@ -205,7 +207,6 @@ impl WriteSet {
             deferred: BTreeMap::new(),
             deferred_count: None,
             parked: Parked::default(),
-            new_hosts: 0,
         }
     }
 
@@ -295,7 +296,6 @@ impl WriteSet {
     fn host_row(&mut self, host: &HostKey) -> Result<&mut HostRow, Error> {
         let at = self.place_of_host(host)?;
         let row = &mut self.hosts[at];
-        self.new_hosts += u64::from(!row.is_known);
         row.is_known = true;
         row.is_changed = true;
         Ok(row)
@@ -311,6 +311,7 @@ impl WriteSet {
         self.parked.add(&state);
         self.hosts.push(HostRow {
             host: host.clone(),
+            before: Before::of(is_known, &state),
             state,
             is_known,
             is_changed: false,
@@ -509,13 +510,16 @@ impl WriteSet {
         }
         for (host, mut answer) in self.robots {
             let document = answer.document.and_then(|id| self.documents.get(id));
+            tell_robots(&host, &answer.row.verdict);
             answer.row.document = document.map(|document| encode(document.as_ref()));
             batch.put(Table::Robots, host.as_str(), encode(&answer.row));
         }
-        let mut parked = Parked::default();
+        let (mut parked, mut new_hosts) = (Parked::default(), 0);
         for mut row in self.hosts {
             parked.add(&row.state);
             if row.is_changed {
+                new_hosts += u64::from(!row.before.is_known());
+                row.before.tell(&row.host, &row.state);
                 put_queued(&row.host, row.queued, &mut batch);
                 file_by_due_time(&row.host, &mut row.state, &mut batch);
                 batch.put(Table::Hosts, row.host.as_str(), encode(&row.state));
@@ -553,7 +557,7 @@ impl WriteSet {
             batch.put(Table::Meta, keys::meta::DEFERRED, encode(&now));
         }
         let counters = &mut state.counters;
-        counters.hosts += self.new_hosts;
+        counters.hosts += new_hosts;
         counters.parked = (counters.parked + parked.urls).saturating_sub(self.parked.urls);
         counters.parked_hosts =
             (counters.parked_hosts + parked.hosts).saturating_sub(self.parked.hosts);
