@@ -334,7 +334,7 @@ pub(super) fn print_summary(
 pub(super) fn print_answer<T: Serialize>(
     answer: &T,
     json: bool,
-    in_words: fn(&T) -> String,
+    in_words: impl FnOnce(&T) -> String,
 ) -> anyhow::Result<()> {
     print(&if json {
         serde_json::to_string(answer)? + "\n"

@@ -35,7 +35,7 @@ pub mod rehearsal;
 #[doc(hidden)]
 pub mod study;
 
-pub use crate::archive::{DigestAlgorithm, DuplicateBodies, StorePolicy};
+pub use crate::archive::{DigestAlgorithm, DuplicateBodies, RecordKind, StorePolicy};
 pub use crate::handover::{Credentials, HandoverOptions, HandoverState, UploadOptions};
 pub use again::{RestoreFilter, Restored, body_place, restore, retry, retry_classes};
 pub use crawl::Crawl;

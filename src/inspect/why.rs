@@ -143,6 +143,9 @@ pub struct Visited {
     pub next_visit: Option<String>,
     /// Where its own record is stored.
     pub record: Option<RecordPlace>,
+    /// Of a redirect, where it led, as the archive has it; `None` where that is not at hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub led_to: Option<String>,
     /// WARC file of the earlier crawl from which the URL is known.
     pub archive: Option<String>,
 }

@@ -88,7 +88,10 @@ fn of_a_duplicate_its_original_is_told() {
 #[test]
 fn of_what_is_no_page_its_answer_is_told() {
     let (web, crawl) = crawled();
-    assert_snapshot!("redirect", told(&web, &crawl, &web.url(0, "/moved")));
+    let moved = web.url(0, "/moved");
+    assert_snapshot!("redirect", told(&web, &crawl, &moved));
+    let led_to = format!("led to      {}  (done: status 200, a ", web.url(0, "/copy"));
+    says(&crawl, &moved, &[&led_to]);
     assert_snapshot!("missing", told(&web, &crawl, &web.url(0, "/gone")));
 }
 

@@ -1,7 +1,7 @@
 //! `gleaner why`: explains what happened to a URL.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -10,7 +10,7 @@ use crate::cli::exit::Exit;
 use crate::cli::inspector::Inspector;
 use crate::cli::output;
 use crate::cli::words::count;
-use crate::engine::RecordPlace;
+use crate::engine::{Bodies, BodyPlace, RecordKind, RecordPlace};
 use crate::frontier::{ScopeKind, Trouble};
 use crate::inspect::{
     Answer, HostNow, LearnedKind, LinksCut, Question, RobotsAnswer, UrlState, Visited, Why,
@@ -43,18 +43,58 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     })?;
     let url = url.to_string();
     let mut inspector = Inspector::open(&arguments.data_dir)?;
-    let Answer::Why(why) = inspector.ask(Question::Why { url })? else {
+    let Answer::Why(mut why) = inspector.ask(Question::Why { url })? else {
         return Err(Failure::other_answer());
     };
-    output::print_answer(&*why, arguments.json, in_words)?;
+    let mut end = None;
+    if let Some(visit) = &mut why.visit {
+        visit.led_to = led_to(&arguments.data_dir, visit);
+        if let Some(url) = visit.led_to.clone() {
+            let answer = inspector.ask(Question::Why { url })?;
+            end = match answer {
+                Answer::Why(end) => Some(end),
+                _ => None,
+            };
+        }
+    }
+    output::print_answer(&*why, arguments.json, |why| in_words(why, end.as_deref()))?;
     match why.state {
         UrlState::Unknown => Err(Failure::Answered(Exit::Unknown)),
         _ => Ok(()),
     }
 }
 
-/// The answer in words.
-fn in_words(why: &Why) -> String {
+/// Where a redirect led, by its response in the archive. Browsers take `Location` relative to the
+/// URL (RFC 9110, section 10.2.2).
+fn led_to(data: &Path, visit: &Visited) -> Option<String> {
+    let response = visit
+        .record
+        .clone()
+        .filter(|_| (300..400).contains(&visit.status))?;
+    let place = match response.kind {
+        RecordKind::Revisit => BodyPlace::Revisit { revisit: response },
+        _ => BodyPlace::Response {
+            response,
+            revisit: None,
+        },
+    };
+    let location = Bodies::of(data).read(&place).ok()?.header("location")?;
+    let base = url::parse(&visit.url).ok()?;
+    Some(base.join(&location).ok()?.to_string())
+}
+
+/// What became of the URL to which a redirect led.
+fn end_in_words(end: &Why) -> String {
+    match (&end.queued, &end.visit) {
+        (Some(_), _) => "queued".to_owned(),
+        (None, Some(visit)) => fate(visit),
+        (None, None) if end.state == UrlState::Deferred => "deferred".to_owned(),
+        (None, None) => "not followed: ask `gleaner why` about it".to_owned(),
+    }
+}
+
+/// The answer in words. `end` is that about the URL to which it was redirected.
+fn in_words(why: &Why, end: Option<&Why>) -> String {
     let mut text = String::new();
     let mut say = |name: &str, what: &str| {
         let _ = writeln!(text, "{name:<12}{what}");
@@ -125,6 +165,10 @@ fn in_words(why: &Why) -> String {
         }
         if let Some(hint) = &visit.canonical_hint {
             say("declared as", hint);
+        }
+        if let Some(url) = &visit.led_to {
+            let end = end.map_or(String::new(), |end| format!("  ({})", end_in_words(end)));
+            say("led to", &format!("{url}{end}"));
         }
         if let Some(record) = &visit.record {
             say("stored", &stored(record));
