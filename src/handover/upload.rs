@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::UploadOptions;
 use super::service::{Service, Stored, etag_of};
+use crate::archive::index_path;
 
 /// Length of a part, in bytes, of files that fit into [`MAX_PARTS`] of it.
 const PART: u64 = 16 << 20;
@@ -48,8 +49,23 @@ impl Uploader {
         })
     }
 
-    /// Stores a file, and deletes it if that is asked for.
+    /// Stores a file and its index, and deletes the file if that is asked for.
     pub(super) async fn upload(&self, path: &Path) -> Result<(), String> {
+        self.store(path).await?;
+        let index = index_path(path);
+        if index.is_file() {
+            self.store(&index).await?;
+        }
+        // The index stays: it is small, and says what is in a file that is elsewhere.
+        match self.deletes {
+            true => fs::remove_file(path)
+                .map_err(|error| format!("cannot delete {}: {error}", path.display())),
+            false => Ok(()),
+        }
+    }
+
+    /// Stores a file, and makes sure that it is there.
+    async fn store(&self, path: &Path) -> Result<(), String> {
         let told = |error: io::Error| format!("cannot read {}: {error}", path.display());
         let file = File::open(path).map_err(told)?;
         let length = file.metadata().map_err(told)?.len();
@@ -76,21 +92,14 @@ impl Uploader {
         };
         let stored = self.service.head(&name).await?;
         match stored {
-            None => return Err(format!("{name} is not there after its upload")),
-            Some(stored) if !agrees(&stored, length, &etag) => {
-                return Err(format!(
-                    "the service has {name} with {} bytes and the tag {:?}, and the file has \
-                     {length} and {etag:?}",
-                    stored.length,
-                    stored.etag.unwrap_or_default()
-                ));
-            }
-            Some(_) => {}
-        }
-        match self.deletes {
-            true => fs::remove_file(path)
-                .map_err(|error| format!("cannot delete {}: {error}", path.display())),
-            false => Ok(()),
+            None => Err(format!("{name} is not there after its upload")),
+            Some(stored) if !agrees(&stored, length, &etag) => Err(format!(
+                "the service has {name} with {} bytes and the tag {:?}, and the file has \
+                 {length} and {etag:?}",
+                stored.length,
+                stored.etag.unwrap_or_default()
+            )),
+            Some(_) => Ok(()),
         }
     }
 
