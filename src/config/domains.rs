@@ -158,7 +158,7 @@ mod tests {
     }
 
     /// Values of every kind, of which one at least is not the default of a key.
-    const VALUES: [&str; 14] = [
+    const VALUES: [&str; 15] = [
         "7",
         "true",
         "false",
@@ -170,6 +170,7 @@ mod tests {
         "\"same-host\"",
         "[\"tls\"]",
         "[\"*/7/*\"]",
+        "[\"text/7\"]",
         "{ accept-language = \"de\" }",
         "\"http://127.0.0.1:7\"",
         "\"user:7\"",

@@ -367,7 +367,7 @@ fn merge(set: &mut toml::Table, file: toml::Table) {
                 for (key, value) in keys {
                     match (known.get_mut(&key), value) {
                         (Some(toml::Value::Array(known)), toml::Value::Array(entries))
-                            if entries.iter().all(toml::Value::is_table) =>
+                            if !entries.is_empty() && entries.iter().all(toml::Value::is_table) =>
                         {
                             known.extend(entries);
                         }

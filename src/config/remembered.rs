@@ -169,6 +169,18 @@ mod tests {
         assert_eq!(then["politeness.delay"], "1s");
         assert_eq!(then["politeness.delay at a.example"], "9s");
         assert_eq!(run(own, &[], &[], &[]).unwrap(), then);
+        // A list that a file gives now takes the place of one that was given then, though it is
+        // empty.
+        for list in ["[\"*/new/*\"]", "[]"] {
+            let flags = [("--exclude", "crawl.exclude", "[\"*/old/*\"]")];
+            run(own, &[], &[], &flags).unwrap();
+            let lists = format!("[crawl]\nexclude = {list}\n");
+            let lists = file(own, "lists.toml", &lists);
+            assert_eq!(
+                run(own, &[&lists], &[], &[]).unwrap()["crawl.exclude"],
+                list
+            );
+        }
         // Another file takes the place of the first one, and wins over what was given then.
         let second = file(own, "second.toml", "[crawl]\nmax_depth = 2\n");
         let then = run(own, &[&second], &[], &[]).unwrap();

@@ -21,6 +21,7 @@ use tokio::time::timeout;
 use super::addresses::Addresses;
 use super::cookies::Cookies;
 use super::guard::{At, GuardedResolver, ProxyResolver, Refused, connecting};
+use super::media::refusal;
 use super::options::{Requests, extent};
 use super::proxy::{Proxy, basic};
 use super::request::CookieMode;
@@ -52,6 +53,8 @@ pub struct Approach {
     pub at: At,
     /// Whether the host is not known to respond, and so gets less time at first.
     pub is_first: bool,
+    /// Whether the content is wanted whatever its type, as that of a robots.txt is.
+    pub is_any_type: bool,
 }
 
 #[derive(Debug)]
@@ -210,6 +213,14 @@ impl Inner {
         // Through a proxy, the server's address is not known.
         let remote = response.remote_addr().filter(|_| is_direct);
         let protocols = protocols(&response);
+        if response.status().is_success() && !approach.is_any_type {
+            let declared = headers.iter().find(|(name, _)| name == "content-type");
+            let declared = declared.and_then(|(_, value)| std::str::from_utf8(value).ok());
+            if let Some(why) = refusal(declared, &options.accept, &options.reject) {
+                // The body is not read: the connection ends with the response.
+                return Err(Failure::new(FailureClass::Unwanted, why));
+            }
+        }
         let (body, cut, reservation) = self.read_body(response, &options, clock).await;
         if let Some(remote) = remote {
             self.addresses.accepts(remote.ip());

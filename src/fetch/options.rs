@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use struct_patch::Patch;
 
+use super::media::MediaPattern;
 use super::{
     CookieMode, DecodeBounds, DnsOptions, ExtraHeaders, NamedHosts, Nameserver, Network, Proxy,
     ResolverKind, Secret,
@@ -92,6 +93,10 @@ pub struct FetchOptions {
     pub headers: ExtraHeaders,
     /// Whether cookies are kept and sent back.
     pub cookies: CookieMode,
+    /// The types of content that are wanted, by the head of the response; all if there are none.
+    pub accept: Vec<MediaPattern>,
+    /// The types of content that are not wanted.
+    pub reject: Vec<MediaPattern>,
     /// User and password, separated by a colon (RFC 7617). Only hosts can have them, so that no
     /// other host gets them.
     #[serde(skip)]
@@ -135,6 +140,8 @@ impl Default for FetchOptions {
             proxy: Proxy::None,
             headers: ExtraHeaders::default(),
             cookies: CookieMode::default(),
+            accept: Vec::new(),
+            reject: Vec::new(),
             auth: None,
             own: Vec::new(),
             tls_sessions: 256,

@@ -314,6 +314,8 @@ pub enum FailureClass {
     Robots,
     /// The budget of the host or domain is used up.
     Budget,
+    /// The response is of a type that is not wanted; its body was not read.
+    Unwanted,
     /// gleaner failed on this page.
     Internal,
 }

@@ -587,3 +587,61 @@ fn a_host_that_floods_costs_only_itself() {
     let said = said.expect("it is recorded");
     assert!(said.starts_with("timeout: no response within"), "{said}");
 }
+
+/// What is not wanted by its type is not read, is told, and can be had later. What the type says
+/// nothing of, and what is no page, is read all the same.
+#[test]
+fn bodies_of_types_that_are_not_wanted_are_not_read() {
+    let large = vec![b'x'; 8 << 20];
+    let typed = |kind: &str, body: &[u8]| Answer::with_type(200, kind, body.to_vec());
+    let home = page("home", &["/next", "/large.bin", "/photo", "/plain"]);
+    let site = Site::new()
+        .robots("User-agent: *\nDisallow: /private\n")
+        .page("/", Answer::html(home))
+        .page("/next", Answer::html(page("next", &["/private/x"])))
+        .page("/large.bin", typed("application/octet-stream", &large))
+        .page("/photo", typed("image/png", b"a photo"))
+        .page("/plain", typed("", b"<p>what this is nobody says</p>"));
+    let web = Web::start(vec![site]);
+    let crawl = Place::new();
+    let seed = web.url(0, "/");
+    let flags = [
+        "--accept",
+        "text/*",
+        "--accept",
+        "image/*",
+        "--reject",
+        "image/png",
+    ];
+    let told = crawl.crawl(&[&[&*seed], &flags[..]].concat()).stdout;
+    assert!(told.contains("gleaner retry --class unwanted"), "{told}");
+    let log = crawl.log();
+    let of = |path: &str| log.iter().find(|line| line.url == web.url(0, path));
+    let failed = |path: &str| {
+        let line = of(path).map(|line| serde_json::to_string(line).expect("it was JSON"));
+        line.unwrap_or_default()
+    };
+    assert!(
+        failed("/large.bin").contains("not in fetch.accept"),
+        "{:?}",
+        of("/large.bin")
+    );
+    assert!(
+        failed("/photo").contains("fetch.reject has image/png"),
+        "{:?}",
+        of("/photo")
+    );
+    for read in ["/", "/next", "/plain"] {
+        assert_eq!(of(read).map(|line| line.status), Some(200), "{read}");
+    }
+    // robots.txt is text, and would be asked for in vain if it had to be wanted.
+    assert!(!web.asked(0).contains(&"/private/x".to_owned()));
+    let bytes = crawl.status().counters.bytes;
+    assert!(bytes < 1 << 20, "{bytes} bytes were read");
+    crawl.ask(&["retry", "--class", "unwanted"]).expect(0);
+    crawl.crawl_by("fetch.accept = []\nfetch.reject = []", &[]);
+    assert!(crawl.status().counters.bytes > 8 << 20);
+    assert_eq!(crawl.status().counters.failed, 0);
+    let wrong = crawl.command(&[&seed, "--accept", "html"]);
+    run(wrong).expect(2).says(&["--accept", "text/html"]);
+}

@@ -33,10 +33,12 @@ pub(crate) const FLAGS: [(&str, &str, &str); 10] = [
 ];
 
 /// Every flag that adds to a list or table, and the key that has it.
-pub(crate) const ADDING: [(&str, &str); 3] = [
+pub(crate) const ADDING: [(&str, &str); 5] = [
     ("--include", "crawl.include"),
     ("--exclude", "crawl.exclude"),
     ("--header", "fetch.headers"),
+    ("--accept", "fetch.accept"),
+    ("--reject", "fetch.reject"),
 ];
 
 /// Flags of `gleaner config show` that set nothing, or anything.

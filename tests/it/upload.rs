@@ -134,7 +134,7 @@ fn a_file_is_deleted_only_if_the_store_has_all_of_it() {
     );
     bucket.change(|held| held.tells_wrong_tags = false);
     run(command(&crawl, &settings, &[])).expect(0);
-    assert!(files(&warc).keys().all(|name| name.ends_with(".cdxj")));
+    assert!(files(&warc).keys().all(|name| !name.ends_with(".warc.gz")));
     assert_eq!(stored(&bucket), kept);
 }
 

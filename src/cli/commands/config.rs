@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::cli::{Failure, output};
 use crate::config::{self, Config, Effective, Flag, Origin, Remembered, Size, Sources, Span};
 use crate::engine::Options;
+use crate::fetch::MediaPattern;
 use crate::url::{self, HostKey};
 
 #[derive(Debug, Args)]
@@ -84,6 +85,13 @@ pub(super) struct SettingFlags {
     /// Do not follow links that match. May be repeated; added to crawl.exclude
     #[arg(long, value_name = "PATTERN")]
     exclude: Vec<String>,
+    /// Read only responses of this type, such as text/html or text/*, by their heads. May be
+    /// repeated; added to fetch.accept
+    #[arg(long, value_name = "TYPE")]
+    accept: Vec<MediaPattern>,
+    /// Do not read responses of this type, such as image/*. May be repeated; added to fetch.reject
+    #[arg(long, value_name = "TYPE")]
+    reject: Vec<MediaPattern>,
     /// Minimum time between two visits of a host, such as 500ms [default: 1s]
     #[arg(long, value_name = "DURATION")]
     delay: Option<Span>,
@@ -185,6 +193,8 @@ impl SettingFlags {
             scope,
             include,
             exclude,
+            accept,
+            reject,
             delay,
             concurrency,
             max_rate,
@@ -242,6 +252,8 @@ impl SettingFlags {
         .chain(added("--exclude", "crawl.exclude", exclude, |it| {
             json!([it])
         }))
+        .chain(added("--accept", "fetch.accept", accept, |it| json!([it])))
+        .chain(added("--reject", "fetch.reject", reject, |it| json!([it])))
         .chain(added(
             "--header",
             "fetch.headers",

@@ -37,6 +37,7 @@ pub fn retry_classes() -> impl Iterator<Item = &'static str> {
         FailureClass::Guard,
         FailureClass::Robots,
         FailureClass::Budget,
+        FailureClass::Unwanted,
         FailureClass::Internal,
     ];
     let troubles = Trouble::ALL.iter().map(|it| it.name());
@@ -504,6 +505,7 @@ mod tests {
             FailureClass::Guard,
             FailureClass::Robots,
             FailureClass::Budget,
+            FailureClass::Unwanted,
             FailureClass::Internal,
         ] {
             assert!(names.contains(&class.name()), "{class:?}");

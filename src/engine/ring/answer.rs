@@ -1,5 +1,7 @@
 //! The result of a visit as it affects the pace of its host and further attempts.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 use crate::dedup::{Ineligible, Verdict};
@@ -12,6 +14,10 @@ use crate::robots::Availability;
 pub(crate) fn answer(is_robots: bool, outcome: &Outcome) -> Answer {
     let exchange = match outcome {
         Outcome::Exchange(exchange) => exchange,
+        // The host has answered, and has nothing to answer for.
+        Outcome::Failed(failure) if failure.class == FailureClass::Unwanted => {
+            return Answer::Fine(Duration::ZERO);
+        }
         Outcome::Failed(failure) => {
             let kind = match failure.is_hopeless() {
                 true => Answer::Hopeless,
@@ -45,6 +51,7 @@ fn trouble(class: FailureClass) -> Option<Trouble> {
         FailureClass::Guard
         | FailureClass::Robots
         | FailureClass::Budget
+        | FailureClass::Unwanted
         | FailureClass::Internal => return None,
     })
 }

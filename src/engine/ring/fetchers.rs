@@ -56,6 +56,7 @@ impl Fetchers {
             let approach = Approach {
                 at,
                 is_first: is_first(&task),
+                is_any_type: !is_page(task.queued.purpose),
             };
             self.fetcher.fetch_as(&task.url, conditions, approach).await
         };
@@ -230,6 +231,12 @@ impl Fetchers {
     fn politeness(&self, host: &HostKey) -> Politeness {
         self.policies.load().of(host).politeness
     }
+}
+
+/// Whether a URL is asked for because it may be a page: robots.txt, sitemaps and what pages need to
+/// be shown are wanted whatever their type.
+fn is_page(purpose: Purpose) -> bool {
+    !purpose.is_sitemap() && !matches!(purpose, Purpose::Robots | Purpose::Requisite(_))
 }
 
 /// Tells whether a host is not known to respond: the visit asks for its robots.txt, which comes
