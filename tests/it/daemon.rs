@@ -10,9 +10,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustix::process::Signal;
+use serde_json::Value;
 
 use crate::run::{
-    Output, PATIENCE, Place, Running, about, anchors, gleaner, leaves, linking, page, run,
+    Output, PATIENCE, Place, Running, about, anchors, gleaner, leaves, linking, numbered, page, run,
 };
 use crate::web::{Answer, Site, Web};
 
@@ -351,7 +352,22 @@ fn the_socket_is_its_owners() {
     crawl.ask(&["pause"]).expect(0);
     stop(&crawl, running);
     crawl.ask(&["stop"]).expect(3);
-    crawl.ask(&["seeds", "add", &seed]).expect(3);
+    // Seeds wait for the next run.
+    let more = web.url(0, "/more");
+    crawl
+        .ask(&["seeds", "add", &seed, &more])
+        .expect(0)
+        .says(&["seeds: 1 new, 1 known; `gleaner crawl --data-dir "]);
+    assert!(
+        crawl
+            .ask(&["why", &more])
+            .expect(0)
+            .stdout
+            .contains("queued")
+    );
+    let nowhere = Place::new();
+    nowhere.ask(&["seeds", "add", &seed]).expect(3);
+    assert!(!nowhere.data().exists());
     crawl.ask(&["seeds", "add"]).expect(2).says(&["no seeds"]);
     crawl
         .ask(&["seeds", "add", "nonsense"])
@@ -443,4 +459,25 @@ fn systemd_is_told() {
     running.signal(Signal::TERM);
     wait_for("STOPPING=1");
     running.end().expect(0);
+}
+
+/// What a monitor asks: nothing and 0 while all is well, else what needs attention and 1.
+#[test]
+fn a_check_says_what_needs_attention() {
+    let (web, crawl) = (Web::start(vec![linking(&numbered(3))]), Place::new());
+    let running = crawl.daemon_by("", &[&web.url(0, "/")]);
+    running.wait_for_line("accepting seed lists");
+    assert!(web.wait_for_requests(4, PATIENCE));
+    assert_eq!(crawl.ask(&["status", "--check"]).expect(0).stdout, "");
+    crawl.ask(&["pause"]).expect(0);
+    // The status is written once a second.
+    let paused = |status: &Value| status["gauges"]["limit"] == "paused";
+    while !paused(&crawl.ask(&["status", "--json"]).json()) {}
+    assert_eq!(
+        crawl.ask(&["status", "--check"]).expect(1).stdout,
+        "paused\n"
+    );
+    stop(&crawl, running);
+    let said = crawl.ask(&["status", "--check"]).expect(1).stdout;
+    assert_eq!(said, "no process runs the crawl\n");
 }

@@ -1,13 +1,16 @@
 //! `gleaner pause`, `resume`, `stop` and `seeds add`: commands to a running crawl.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::crawl::SeedArguments;
-use crate::cli::{Failure, output};
-use crate::control::client::Client;
+use super::crawl::{self, SeedArguments, Sources};
+use crate::cli::Failure;
+use crate::cli::output::{self, Screen};
+use crate::config;
+use crate::control::client::{self, Client};
 use crate::control::{Request, Response};
+use crate::engine::{Crawl, SeedsAdded, StopHandle, StoppedCrawl};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
@@ -44,7 +47,7 @@ struct Target {
 #[command(after_help = "Example:
   gleaner seeds add http://127.0.0.1:8000/news/ --data-dir crawl")]
 pub(crate) enum Seeds {
-    /// Add seeds to a running crawl
+    /// Add seeds to a crawl, running or not
     Add(Add),
 }
 
@@ -106,12 +109,43 @@ pub(super) fn seeds(command: &Seeds) -> Result<(), Failure> {
             hint: Some("give URLs, or a list with --seeds"),
         });
     }
-    let mut client = arguments.target.connect()?;
-    let seeds = sources.seeds().flatten().map(|seed| seed.url.into());
-    let added = client.add_seeds(seeds)?;
+    let directory = &arguments.target.data_dir;
+    let (added, then) = match Client::connect(directory) {
+        Ok(mut client) => {
+            let seeds = sources.seeds().flatten().map(|seed| seed.url.into());
+            (client.add_seeds(seeds)?, String::new())
+        }
+        Err(client::Error::NotRunning(_)) if directory.join("version").exists() => {
+            let then = format!(
+                "; `gleaner crawl --data-dir {}` visits them",
+                directory.display()
+            );
+            (add_offline(directory, &sources)?, then)
+        }
+        Err(error) => return Err(error.into()),
+    };
     for line in given.in_words() {
         output::say(&line);
     }
-    output::say(&format!("seeds: {} new, {} known", added.new, added.known));
+    output::say(&format!(
+        "seeds: {} new, {} known{then}",
+        added.new, added.known
+    ));
     Ok(())
+}
+
+/// Queues seeds in a crawl that no process runs, by the settings of its last run.
+fn add_offline(directory: &Path, sources: &Sources) -> Result<SeedsAdded, Failure> {
+    let settings = StoppedCrawl::open(directory)?.settings()?;
+    let config = config::kept(&settings);
+    let given = crawl::check_seeds(sources, &config, &Screen::new(false))?;
+    let mut crawl = Crawl::open(directory, config.options()?)?;
+    let before = crawl.counters().seeds;
+    let seeds = sources.seeds().flatten().map(|seed| seed.url);
+    crawl.add_seeds(seeds, &StopHandle::new())?;
+    let new = crawl.counters().seeds - before;
+    Ok(SeedsAdded {
+        new,
+        known: given.saturating_sub(new),
+    })
 }

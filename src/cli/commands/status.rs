@@ -4,18 +4,20 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use jiff::Timestamp;
 
+use crate::cli::exit::Exit;
 use crate::cli::inspector::Inspector;
 use crate::cli::words::count;
 use crate::cli::{Failure, left_out, output};
 use crate::control::client::Client;
-use crate::engine::{HandoverState, Omissions};
+use crate::engine::{HandoverState, Limit, Omissions, Status};
 use crate::frontier::Trouble;
 use crate::inspect::{self, Answer, HostNow, HostsNow, Learned, Question, StatusNow};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  gleaner status --data-dir crawl\n  gleaner status --data-dir crawl --json | jq .counters.queued\n  gleaner status --data-dir crawl --rules"
+    after_help = "Examples:\n  gleaner status --data-dir crawl\n  gleaner status --data-dir crawl --json | jq .counters.queued\n  gleaner status --data-dir crawl --rules\n  gleaner status --data-dir crawl --check || mail -s 'the crawl' ops"
 )]
 pub(crate) struct Arguments {
     /// Data directory of the crawl
@@ -24,8 +26,12 @@ pub(crate) struct Arguments {
     /// Show the rules learned about hosts instead: irrelevant parameters, and aliases of hosts
     #[arg(long)]
     rules: bool,
+    /// Print only what needs attention, and end with 1 if something does: no process runs the crawl
+    /// or it says nothing, it is paused or short of disk, or closed files cannot leave
+    #[arg(long, conflicts_with = "rules")]
+    check: bool,
     /// Print one JSON object instead of a table
-    #[arg(long)]
+    #[arg(long, conflicts_with = "check")]
     json: bool,
 }
 
@@ -34,6 +40,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         return rules(arguments);
     }
     let mut now = inspect::status(&arguments.data_dir)?;
+    if arguments.check {
+        return check(&now.status);
+    }
     if now.status.running {
         (now.hosts, now.omissions) = ask_running(&arguments.data_dir);
     }
@@ -61,6 +70,41 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let left_out = left_out.unwrap_or_default();
     output::print(&format!("{head}\n{counters}{}{left_out}", details(&now)))?;
     Ok(())
+}
+
+/// Age in seconds at which a status says that its process hangs: it is written once a second.
+const STALE: i64 = 60;
+
+/// Prints what needs attention.
+fn check(status: &Status) -> Result<(), Failure> {
+    let mut troubles = Vec::new();
+    if !status.running {
+        troubles.push("no process runs the crawl".to_owned());
+    }
+    let written: Option<Timestamp> = status.time.parse().ok().filter(|_| status.running);
+    let age = written.map_or(0, |at| Timestamp::now().as_second() - at.as_second());
+    if age > STALE {
+        troubles.push(format!("the process has said nothing for {age} s"));
+    }
+    let limit = status.gauges.limit;
+    if status.running && matches!(limit, Limit::Disk | Limit::Paused) {
+        troubles.push(limit.meaning().to_owned());
+    }
+    for way in status.handover.iter().filter(|way| way.failures > 0) {
+        let HandoverState {
+            setting,
+            waiting,
+            error,
+            ..
+        } = way;
+        let files = count(*waiting, "closed file");
+        troubles.push(format!("{setting}: {files} cannot leave: {error}"));
+    }
+    if troubles.is_empty() {
+        return Ok(());
+    }
+    output::print(&(troubles.join("\n") + "\n"))?;
+    Err(Failure::Answered(Exit::Failed))
 }
 
 /// The hosts of a running crawl and what it left out; `None` if it does not respond, as when it is
