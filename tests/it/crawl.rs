@@ -292,3 +292,48 @@ fn seeds_come_from_files_and_standard_input_too() {
     let wanted = ["/0", "/1", "/2", "/3", "/robots.txt"].map(str::to_owned);
     assert_eq!(asked, BTreeSet::from(wanted));
 }
+
+/// Whoever names `a.example` means the site, wherever on its domain it is by now.
+#[test]
+fn a_seed_that_moved_within_its_domain_takes_the_scope_along() {
+    let redirect = |to: &str| Site::new().page("/", Answer::redirect(301, to));
+    let elsewhere = || linking(&["/x"]);
+    let at_www = linking(&["/1", "/2", "http://blog.a.example/", "http://b.example/"]);
+    let web = Web::start(vec![
+        redirect("http://www.a.example/"),
+        at_www,
+        elsewhere(),
+        redirect("http://b.example/"),
+        elsewhere(),
+    ]);
+    let port = web.port();
+    let names = ["a", "www.a", "b", "c", "blog.a"].iter().zip(1..);
+    let hosts: Vec<String> = names
+        .map(|(name, at)| format!("\"{name}.example\" = [\"127.0.7.{at}:{port}\"]"))
+        .collect();
+    let hosts = hosts.join("\n");
+    let settings = format!("[fetch.hosts]\n{hosts}");
+    let crawl = Place::new();
+    let agent = ["--user-agent", "x/1 (+http://a.example)"];
+    let told = crawl.crawl_by(&settings, &[&["http://a.example/"], &agent[..]].concat());
+    told.says(&["the seed http://a.example/ redirects to http://www.a.example/"]);
+    let visited: BTreeSet<String> = crawl.log().into_iter().map(|line| line.url).collect();
+    for page in ["/", "/1", "/2"] {
+        assert!(
+            visited.contains(&format!("http://www.a.example{page}")),
+            "{visited:?}"
+        );
+    }
+    // What pages link to is no seed.
+    assert_eq!(web.asked(4), [] as [&str; 0]);
+    assert_eq!(web.asked(2), [] as [&str; 0]);
+    // A redirect to another site is not followed, and the next run knows of the first one.
+    let other = ["http://c.example/", "http://www.a.example/late"];
+    let other = crawl.crawl_with_losses(&settings, &[&other[..], &agent[..]].concat());
+    assert!(
+        !other.stderr.contains("in scope from now on"),
+        "{}",
+        other.stderr
+    );
+    assert_eq!(web.asked(2), [] as [&str; 0]);
+}

@@ -6,9 +6,9 @@ use crate::engine::Error;
 use crate::engine::commit::Group;
 use crate::engine::visit::{Findings, Judged};
 use crate::fetch::Exchange;
-use crate::frontier::{Admission, FetchTask, Purpose, QueuedUrl};
+use crate::frontier::{Admission, FetchTask, Purpose, QueuedUrl, Scope};
 use crate::page::{Link, LinkKind, Note, Rel, Wish};
-use crate::url::{self, Url};
+use crate::url::{self, Site, Url};
 
 /// Number of redirects in a row after which another form of the same URL is no longer tried.
 const MAX_FORMS: u8 = 4;
@@ -56,14 +56,18 @@ impl Gate {
                     return Ok(false);
                 }
                 Purpose::Sitemap { .. } => Origin::Manifest,
+                _ if moves(&self.scope, task, &queued) => Origin::Moved,
                 _ => Origin::Link,
             };
-            let source = Source {
-                page: Some(&task.url),
-                host: Some(&task.host),
-            };
+            let source = Source::of(task);
             let class = queued.class();
+            let moved = url::parse(&queued.url)
+                .ok()
+                .filter(|_| origin == Origin::Moved);
             let admitted = self.admit_in(class, queued, origin, source, group)?;
+            if let Some(target) = moved.filter(|_| admitted) {
+                group.set.widen_scope(&self.scope, (&task.url, target));
+            }
             return Ok(admitted && other_form);
         }
         if exchange.status >= 400 && !exchange.asks_for_time() {
@@ -134,13 +138,23 @@ impl Gate {
             expectation: task.queued.expectation.of_link(said),
             ..QueuedUrl::new(link.url.clone(), link.id)
         };
-        let source = Source {
-            page: Some(&task.url),
-            host: Some(&task.host),
-        };
+        let source = Source::of(task);
         self.admit_in(queued.class(), queued, origin, source, group)?;
         Ok(())
     }
+}
+
+/// Whether a seed redirects out of its scope and stays in its registrable domain, as `example.org`
+/// does to `www.example.org`. Whoever names the one means the other.
+fn moves(scope: &Scope, task: &FetchTask, to: &QueuedUrl) -> bool {
+    let queued = &task.queued;
+    let is_of_seed = queued.depth == 0 && queued.path.chars().all(|hop| hop == 'R');
+    let target = url::parse(&to.url).ok();
+    let target = target.filter(|it| Site::of(it) == Site::of(&task.url));
+    is_of_seed
+        && queued.purpose == Purpose::Page
+        && !queued.revisit
+        && target.is_some_and(|target| !scope.admits(&target))
 }
 
 /// Queues the canonical form of a URL that failed, or may not be requested, in the form in which it

@@ -29,7 +29,7 @@ use crate::engine::learned::budgets::{count_admitted, used_up};
 use crate::engine::learned::hearsay::is_hearsay;
 use crate::engine::learned::kinds::Learning;
 use crate::frontier::{
-    Admission, Candidate, LAST, Limits, Policies, Provenance, Purpose, QueuedUrl, Scope,
+    Admission, Candidate, FetchTask, LAST, Limits, Policies, Provenance, Purpose, QueuedUrl, Scope,
     SharedPolicies, admit, class_of,
 };
 use crate::learn::Trap;
@@ -59,6 +59,8 @@ pub(crate) enum Origin {
     Seed,
     /// A sitemap named by robots.txt, or by an index of its own host, which makes it in scope.
     Manifest,
+    /// What a seed redirects to in its own registrable domain, which takes the scope along.
+    Moved,
     Link,
     /// A link of its own site to a URL that was given up, or deferred, as others link to it.
     OwnLink,
@@ -75,11 +77,21 @@ pub(crate) struct Source<'a> {
     pub(crate) host: Option<&'a HostKey>,
 }
 
+impl<'a> Source<'a> {
+    /// The page that a visit was made for.
+    fn of(task: &'a FetchTask) -> Self {
+        Self {
+            page: Some(&task.url),
+            host: Some(&task.host),
+        }
+    }
+}
+
 impl Origin {
     fn provenance(self) -> Provenance {
         match self {
             Self::Seed => Provenance::Given,
-            Self::Manifest => Provenance::Named,
+            Self::Manifest | Self::Moved => Provenance::Named,
             Self::Link | Self::OwnLink | Self::OtherForm => Provenance::Linked,
         }
     }

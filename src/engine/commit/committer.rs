@@ -5,6 +5,7 @@
 //! to the store; apply to memory what it changed; tell the schedule. Memory is never ahead of the
 //! store: what fails before the commit, including by a panic, leaves no trace.
 
+mod changing;
 mod closing;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,7 +31,6 @@ use crate::engine::clock::Clock;
 use crate::engine::error::Error;
 use crate::engine::event::Event;
 use crate::engine::failpoint::{Failpoint, Step};
-use crate::engine::options::LiveOptions;
 use crate::engine::requeue::PutBack;
 use crate::engine::ring::gather::gather;
 use crate::engine::ring::observe::{MemoryUse, Pulse};
@@ -39,11 +39,11 @@ use crate::engine::ring::turns::Turns;
 use crate::engine::visit::{Analysed, Entry, Findings, KnownPages, Receipt, Seeds, UsedUp};
 use crate::engine::work::Committing;
 use crate::fetch::Guard;
-use crate::frontier::{Moment, Scope, Spender};
+use crate::frontier::{Moment, Spender};
 use crate::handover::Closed;
 use crate::journal::FetchLog;
 use crate::rows::{ArchiveNames, Counters, CrawlState, DiskState, deferred_urls};
-use crate::store::{Durability, Store, Table, encode, for_each, keys};
+use crate::store::{Durability, Store, Table, encode, keys};
 use crate::url::HostKey;
 
 /// Minimum number of dequeued URLs worth a rewriting of the queues; their blocks take some
@@ -433,6 +433,7 @@ impl Committer {
         Failpoint::reach(&mut self.failpoint, Step::Synced);
         set.state.sequence += 1;
         let receipts = std::mem::take(&mut set.receipts);
+        let moved = std::mem::take(&mut set.moved);
         let (soonest_revisit, has_orphans) = (set.soonest_revisit, set.has_orphans);
         let templates = std::mem::take(&mut set.templates);
         let sequence = set.state.sequence;
@@ -445,6 +446,7 @@ impl Committer {
         self.pulse.beat();
         (self.state, self.disk) = (prepared.state, prepared.disk);
         self.texts.committed(shelved);
+        self.move_scope(moved);
         self.tell_closed();
         self.log.acknowledge()?;
         receipts
@@ -495,22 +497,6 @@ impl Committer {
             }
         }
         Ok(())
-    }
-
-    /// Changes the settings.
-    fn change(&mut self, settings: LiveOptions) -> Result<(), Error> {
-        let mut scope = Scope::new(settings.scope);
-        for_each(&*self.store, Table::Scope, &[], &mut |entry, _| {
-            scope.restore(entry);
-            Ok(())
-        })?;
-        self.gate.scope = scope;
-        self.gate.limits = settings.limits;
-        self.gate.policies.store(Arc::new(settings.policies));
-        self.rules = settings.rules;
-        let from = self.state.revisits_from;
-        self.revisits
-            .set_policy(settings.revisit, &*self.store, from)
     }
 
     /// Makes a checkpoint if one is due, and reclaims the space of drained queues.
