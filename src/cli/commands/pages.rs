@@ -1,6 +1,8 @@
 //! `gleaner pages`: prints one line of JSON per page in the order of commits, and with `--follow`
 //! new pages as they are committed.
 
+mod filtering;
+
 use std::io::{self, BufWriter, Write as _};
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
@@ -24,6 +26,8 @@ use crate::engine::{
 };
 use crate::inspect::{Feed, Outlook};
 use crate::page::{Markup, Wish, language};
+use crate::quality::{self, Filter, Quality};
+use filtering::Filtering;
 
 /// Poll interval of `--follow`.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -33,12 +37,15 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
   gleaner pages --data-dir crawl --unique | jq -r '[.url, .title] | @tsv'
   gleaner pages --data-dir crawl --without noai,tdm-reservation
   gleaner pages --data-dir crawl --unique --language de,fr --format markdown
+  gleaner pages --data-dir crawl --unique --quality --filter gopher,fineweb
   gleaner pages --data-dir crawl --follow | while read -r page; do ...; done
   gleaner pages --data-dir crawl --follow --after 0:48213     continue after that `position`
 
 Each line is an object with url, canonical, canonical_hint, via, time, status, mime, size, title,
 language, language_score, declared_language, robots, headline, text, words, digests, simhash, verdict, distance, similarity, original, group,
 supersedes, record and position; docs/formats.md documents the fields. The crawl may be running.")]
+// Each is a flag.
+#[expect(clippy::struct_excessive_bools)]
 pub(crate) struct Arguments {
     /// Data directory of the crawl
     #[arg(long, value_name = "DIR")]
@@ -57,6 +64,13 @@ pub(crate) struct Arguments {
     /// Form of the text: the field `text`, `markdown` or `html`
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     format: Format,
+    /// Add `quality`: measures of the text by which pages are chosen for corpora
+    #[arg(long, conflicts_with = "no_text")]
+    quality: bool,
+    /// Print only pages whose text passes these filters for corpora: gopher, c4, fineweb. How many
+    /// do not, and why, is told at the end
+    #[arg(long, value_name = "FILTER,...", value_delimiter = ',', value_parser = filtering::parse, conflicts_with = "no_text")]
+    filter: Vec<Filter>,
     /// Omit the text, which has to be read from the archive
     #[arg(long)]
     no_text: bool,
@@ -112,6 +126,8 @@ struct Line<'a> {
     robots: &'a [String],
     #[serde(flatten)]
     read: Read,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quality: Option<Quality>,
     words: Option<u32>,
     digests: &'a Digests,
     simhash: Option<&'a str>,
@@ -134,6 +150,7 @@ struct Question<'a> {
     /// The last file that could not be read, to log it once rather than for each page. Locked for
     /// a comparison.
     unreadable: Mutex<Option<String>>,
+    filtering: Filtering,
 }
 
 impl Question<'_> {
@@ -161,10 +178,23 @@ impl Question<'_> {
             return Ok(None);
         }
         let read = read.filter(|_| is_given && !arguments.no_text);
-        let mut answer = serde_json::to_vec(&Line::of(line, page, position, language, read))
-            .context("cannot write a page as JSON")?;
+        let quality = self.measure(language.name(), read.as_ref());
+        if !self.filtering.passes(quality.as_ref()) {
+            return Ok(None);
+        }
+        let mut told = Line::of(line, page, position, language, read);
+        told.quality = quality.filter(|_| arguments.quality);
+        let mut answer = serde_json::to_vec(&told).context("cannot write a page as JSON")?;
         answer.push(b'\n');
         Ok(Some(answer))
+    }
+
+    /// The measures of the text, if they are asked for and there is one.
+    fn measure(&self, language: Option<&str>, read: Option<&Read>) -> Option<Quality> {
+        let is_asked = self.arguments.quality || !self.arguments.filter.is_empty();
+        let text = read.filter(|_| is_asked)?.plain.as_deref();
+        let text = text.or(read?.text.as_deref())?;
+        Some(quality::measure(text, language))
     }
 
     fn read(&self, line: &LogLine, page: &PageLine) -> Option<Read> {
@@ -197,16 +227,21 @@ struct Read {
     html: Option<String>,
     #[serde(skip)]
     detected: Option<(String, u16)>,
+    /// The text, where another form of it is given.
+    #[serde(skip)]
+    plain: Option<String>,
 }
 
 impl Read {
     fn of(read: ReadText, format: Format) -> Self {
         let ReadText { page, marked } = read;
         let detected = page.detected_language;
-        let (mut text, mut markdown, mut html) = (None, None, None);
+        let (mut text, mut plain, mut markdown, mut html) = (None, None, None, None);
         match (format, marked) {
-            (Format::Markdown, Some(marked)) => markdown = Some(marked),
-            (Format::Html, Some(marked)) => html = Some(marked),
+            (Format::Markdown, Some(marked)) => {
+                (markdown, plain) = (Some(marked), Some(page.main_text));
+            }
+            (Format::Html, Some(marked)) => (html, plain) = (Some(marked), Some(page.main_text)),
             // Plain text has no other form.
             _ => text = Some(page.main_text),
         }
@@ -216,6 +251,7 @@ impl Read {
             markdown,
             html,
             detected: detected.map(|it| (it.language.to_owned(), it.permille)),
+            plain,
         }
     }
 }
@@ -257,6 +293,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         arguments,
         texts: show::texts(&arguments.data_dir),
         unreadable: Mutex::new(None),
+        filtering: Filtering::new(&arguments.filter),
     };
     let mut out = BufWriter::new(Data::lock());
     let mut has_ended = !arguments.follow;
@@ -265,6 +302,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         answer_all(&mut feed, &question, &mut out)?;
         out.flush().map_err(anyhow::Error::from)?;
         if has_ended {
+            question.filtering.tell(screen);
             return Ok(());
         }
         match feed.refresh()? {
@@ -354,7 +392,9 @@ impl<'a> Line<'a> {
                 markdown: None,
                 html: None,
                 detected: None,
+                plain: None,
             }),
+            quality: None,
             words: page.words,
             digests: &page.digests,
             simhash: page.simhash.as_deref(),

@@ -6,7 +6,7 @@ use super::source::{code, sources};
 
 /// Which rooms a room may import, layer by layer: imports go from later rooms to earlier ones,
 /// never between neighbours, never back. The docs tell why.
-pub(super) const ROOMS: [(&str, &[&str]); 23] = [
+pub(super) const ROOMS: [(&str, &[&str]); 24] = [
     ("units", &[]),
     ("unicode", &[]),
     ("url", &[]),
@@ -17,6 +17,7 @@ pub(super) const ROOMS: [(&str, &[&str]); 23] = [
     ("seeds", &["url"]),
     ("fetch", &["units", "url"]),
     ("page", &["unicode", "url"]),
+    ("quality", &[]),
     ("learn", &["units", "url"]),
     (
         "frontier",
@@ -56,7 +57,7 @@ pub(super) const ROOMS: [(&str, &[&str]); 23] = [
         "cli",
         &[
             "units", "url", "robots", "seeds", "fetch", "page", "learn", "frontier", "dedup",
-            "engine", "inspect", "config", "control", "demo", "corpus",
+            "engine", "inspect", "config", "control", "demo", "corpus", "quality",
         ],
     ),
 ];
