@@ -92,6 +92,9 @@ pub mod fetch;
 
 pub mod page;
 
+#[doc(hidden)]
+pub mod quality;
+
 pub mod dedup;
 
 pub mod archive;

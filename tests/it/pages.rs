@@ -342,3 +342,48 @@ fn without_a_crawl_there_are_no_pages() {
     let output = crawl.ask(&["pages"]).expect(3);
     output.says(&["has another format", "format 1"]);
 }
+
+#[test]
+fn texts_are_measured_and_filtered_when_asked() {
+    let sentence = "The old harbour of the town has a museum to which schools bring their pupils";
+    let prose = |from: u32| -> String {
+        let line = |number: u32| format!("<p>{sentence}, and that makes {}.</p>", number * 7_919);
+        (from..from + 6).map(line).collect()
+    };
+    let long = format!("<h1>Harbour</h1>{}", prose(3)).replace("The old", "A quiet");
+    let web = Web::start(vec![
+        web::Site::new()
+            .page("/", Answer::html(page("home", &["/long", "/gone"])))
+            .page(
+                "/long",
+                Answer::html(format!("<html><body>{long}</body></html>")),
+            ),
+    ]);
+    let crawl = Place::new();
+    crawl.crawl(&[&web.url(0, "/")]);
+    let measured = crawl.told(&["--quality", "--format", "markdown"]);
+    assert_eq!(measured.len(), 3);
+    for page in &measured {
+        let has_text = page["markdown"].is_string();
+        assert_eq!(page["quality"].is_object(), has_text, "{page}");
+    }
+    let of_long = (measured.iter()).find(|it| text(it, "url").ends_with("/long"));
+    let quality = &of_long.expect("it was visited")["quality"];
+    // Six lines of twenty words, two commas and points with them, and the headline.
+    assert_eq!(quality["sentences"], 6, "{quality}");
+    assert!(quality["words"].as_u64() > Some(100), "{quality}");
+    assert_eq!(quality["curly_bracket"], false);
+    assert!(crawl.told(&[]).iter().all(|it| it["quality"].is_null()));
+    let passed = crawl.ask(&["pages", "--filter", "c4"]).expect(0).says(&[
+        "filtered out: 2 of 3 pages",
+        "  c4: 1 (too_few_sentences 1)",
+        "  without a text: 1",
+    ]);
+    assert_eq!(passed.stdout.lines().count(), 1, "{passed:?}");
+    assert!(passed.stdout.contains("/long"), "{passed:?}");
+    let output = crawl.ask(&["pages", "--filter", "gopher,c5"]).expect(2);
+    assert!(
+        output.stderr.contains("gopher, c4 and fineweb"),
+        "{output:?}"
+    );
+}

@@ -1,6 +1,8 @@
 //! `gleaner pages`: prints one line of JSON per page in the order of commits, and with `--follow`
 //! new pages as they are committed.
 
+mod filtering;
+
 use std::io::{self, BufWriter, Write as _};
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
@@ -19,9 +21,11 @@ use crate::cli::shown::Data;
 use crate::corpus::{Worked, in_order};
 use crate::dedup::Similarity;
 use crate::engine::{Digests, LogLine, PageGroup, PageLine, Position, ReadText, RecordPlace};
-use crate::export::{Filter, Language, Reader, Want};
+use crate::export::{Filter, Found, Language, Reader, Want};
 use crate::inspect::{Feed, Outlook};
 use crate::page::{Markup, Wish};
+use crate::quality::{self, Quality};
+use filtering::Filtering;
 
 /// Poll interval of `--follow`.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -31,12 +35,15 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
   gleaner pages --data-dir crawl --unique | jq -r '[.url, .title] | @tsv'
   gleaner pages --data-dir crawl --without noai,tdm-reservation
   gleaner pages --data-dir crawl --unique --language de,fr --format markdown
+  gleaner pages --data-dir crawl --unique --quality --filter gopher,fineweb
   gleaner pages --data-dir crawl --follow | while read -r page; do ...; done
   gleaner pages --data-dir crawl --follow --after 0:48213     continue after that `position`
 
 Each line is an object with url, canonical, canonical_hint, via, time, status, mime, size, title,
 language, language_score, declared_language, robots, headline, text, words, digests, simhash, verdict, distance, similarity, original, group,
 supersedes, record and position; docs/formats.md documents the fields. The crawl may be running.")]
+// Each is a flag.
+#[expect(clippy::struct_excessive_bools)]
 pub(crate) struct Arguments {
     /// Data directory of the crawl
     #[arg(long, value_name = "DIR")]
@@ -55,6 +62,13 @@ pub(crate) struct Arguments {
     /// Form of the text: the field `text`, `markdown` or `html`
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     format: Format,
+    /// Add `quality`: measures of the text by which pages are chosen for corpora
+    #[arg(long, conflicts_with = "no_text")]
+    quality: bool,
+    /// Print only pages whose text passes these filters for corpora: gopher, c4, fineweb. How many
+    /// do not, and why, is told at the end
+    #[arg(long, value_name = "FILTER,...", value_delimiter = ',', value_parser = filtering::parse, conflicts_with = "no_text")]
+    filter: Vec<quality::Filter>,
     /// Omit the text, which has to be read from the archive
     #[arg(long)]
     no_text: bool,
@@ -110,6 +124,8 @@ pub(super) struct Line<'a> {
     robots: &'a [String],
     #[serde(flatten)]
     read: Read,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quality: Option<Quality>,
     words: Option<u32>,
     digests: &'a Digests,
     simhash: Option<&'a str>,
@@ -130,6 +146,7 @@ struct Question<'a> {
     arguments: &'a Arguments,
     reader: Reader,
     filter: Filter,
+    filtering: Filtering,
 }
 
 impl Question<'_> {
@@ -142,11 +159,26 @@ impl Question<'_> {
         let Some(found) = self.reader.find(line, &self.filter, want) else {
             return Ok(None);
         };
+        let quality = self.measure(&found);
+        if !self.filtering.passes(quality.as_ref()) {
+            return Ok(None);
+        }
         let read = found.read.map(|read| Read::of(read, self.arguments.format));
-        let line = Line::of(line, found.page, position, found.language, read);
+        let mut line = Line::of(line, found.page, position, found.language, read);
+        line.quality = quality.filter(|_| self.arguments.quality);
         let mut answer = serde_json::to_vec(&line).context("cannot write a page as JSON")?;
         answer.push(b'\n');
         Ok(Some(answer))
+    }
+
+    /// The measures of the text, if they are asked for and there is one.
+    fn measure(&self, found: &Found<'_>) -> Option<Quality> {
+        let is_asked = self.arguments.quality || !self.arguments.filter.is_empty();
+        let read = found.read.as_ref().filter(|_| is_asked)?;
+        Some(quality::measure(
+            &read.page.main_text,
+            found.language.name(),
+        ))
     }
 }
 
@@ -191,6 +223,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
             languages: arguments.language.clone(),
             ..Filter::default()
         },
+        filtering: Filtering::new(&arguments.filter),
     };
     let mut out = BufWriter::new(Data::lock());
     let mut has_ended = !arguments.follow;
@@ -199,6 +232,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         answer_all(&mut feed, &question, &mut out)?;
         out.flush().map_err(anyhow::Error::from)?;
         if has_ended {
+            question.filtering.tell(screen);
             return Ok(());
         }
         match feed.refresh()? {
@@ -286,6 +320,7 @@ impl<'a> Line<'a> {
                 markdown: None,
                 html: None,
             }),
+            quality: None,
             words: page.words,
             digests: &page.digests,
             simhash: page.simhash.as_deref(),

@@ -25,8 +25,7 @@ impl Gate {
     ) -> Result<bool, Error> {
         let task = &judged.analysed.fetched.task;
         if exchange.is_redirect() {
-            let target = exchange.redirect_target(&task.url);
-            let Some(target) = target else {
+            let Some(target) = exchange.redirect_target(&task.url) else {
                 return Ok(false);
             };
             let id = self.identity.id(&target);
@@ -60,11 +59,10 @@ impl Gate {
                 _ => Origin::Link,
             };
             let source = Source::of(task);
-            let class = queued.class();
             let moved = url::parse(&queued.url)
                 .ok()
                 .filter(|_| origin == Origin::Moved);
-            let admitted = self.admit_in(class, queued, origin, source, group)?;
+            let admitted = self.admit_in(queued.class(), queued, origin, source, group)?;
             if let Some(target) = moved.filter(|_| admitted) {
                 group.set.widen_scope(&self.scope, (&task.url, target));
             }

@@ -6,7 +6,7 @@ use super::source::{code, sources};
 
 /// Which rooms a room may import, layer by layer: imports go from later rooms to earlier ones,
 /// never between neighbours, never back. The docs tell why.
-pub(super) const ROOMS: [(&str, &[&str]); 25] = [
+pub(super) const ROOMS: [(&str, &[&str]); 26] = [
     ("units", &[]),
     ("unicode", &[]),
     ("url", &[]),
@@ -17,6 +17,7 @@ pub(super) const ROOMS: [(&str, &[&str]); 25] = [
     ("seeds", &["url"]),
     ("fetch", &["units", "url"]),
     ("page", &["unicode", "url"]),
+    ("quality", &[]),
     ("learn", &["units", "url"]),
     (
         "frontier",
@@ -63,7 +64,7 @@ pub(super) const ROOMS: [(&str, &[&str]); 25] = [
         "cli",
         &[
             "units", "url", "robots", "seeds", "fetch", "page", "learn", "frontier", "dedup",
-            "engine", "inspect", "config", "control", "demo", "corpus", "export",
+            "engine", "inspect", "config", "control", "demo", "corpus", "export", "quality",
         ],
     ),
 ];
