@@ -6,12 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::directory::sync_directory;
+use super::directory::replace_file;
 use super::names::{FileNames, crawl_and_number, is_archive_file, marked};
 use super::{Error, Result};
 
@@ -69,15 +69,8 @@ pub fn set_elsewhere(directory: &Path, names: &FileNames, others: &[PathBuf]) ->
     if List::read(directory).is_ok_and(|known| known == list) {
         return Ok(());
     }
-    let beside = path.with_extension("json.new");
-    let write = || -> io::Result<()> {
-        let mut file = File::create(&beside)?;
-        file.write_all(&serde_json::to_vec_pretty(&list)?)?;
-        file.sync_all()?;
-        fs::rename(&beside, &path)
-    };
-    write().map_err(Error::io("write", &path))?;
-    sync_directory(directory)
+    let write = || replace_file(&path, &serde_json::to_vec_pretty(&list)?);
+    write().map_err(Error::io("write", &path))
 }
 
 /// Returns where a file is now that is not in its directory any more.

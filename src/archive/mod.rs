@@ -32,6 +32,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 pub use cdxj::{IndexLine, LineSorter, SortedLines, index_line, index_path};
+pub use directory::replace_file;
 pub use elsewhere::{ArchiveFiles, files_of, present, set_elsewhere};
 pub use foreign::RecordStream;
 pub use id::{Digest, DigestAlgorithm, RecordId};

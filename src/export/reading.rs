@@ -6,6 +6,7 @@ use super::filter::Filter;
 use super::language::Language;
 use crate::archive;
 use crate::engine::{LogLine, PageLine, ReadText, Texts};
+use crate::inspect::chain;
 use crate::page::Markup;
 
 /// What is wanted of a page besides what the log says.
@@ -107,15 +108,4 @@ impl Reader {
             *last = file;
         }
     }
-}
-
-/// Returns an error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

@@ -1,8 +1,10 @@
 //! How far a way out is: which files have left by it. A file for each, replaced in one step.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+
+use crate::archive::replace_file;
 
 /// The files that have left: those with lower numbers.
 pub(super) type Handed = super::Closed;
@@ -35,14 +37,7 @@ impl Ledger {
 
     /// Writes that further files have left.
     pub(super) fn write(&mut self, handed: Handed) -> io::Result<()> {
-        let beside = self.path.with_extension("json.new");
-        let mut file = File::create(&beside)?;
-        file.write_all(&serde_json::to_vec(&handed)?)?;
-        file.sync_all()?;
-        fs::rename(&beside, &self.path)?;
-        if let Some(directory) = self.path.parent() {
-            File::open(directory)?.sync_all()?;
-        }
+        replace_file(&self.path, &serde_json::to_vec(&handed)?)?;
         self.handed = handed;
         Ok(())
     }

@@ -38,6 +38,13 @@ pub(super) struct Service {
     credentials: Option<Credentials>,
 }
 
+/// A part of a file, or all of it.
+pub(super) struct Part {
+    pub(super) body: Bytes,
+    /// Its MD5 digest: the service refuses a body that has another.
+    pub(super) digest: [u8; 16],
+}
+
 /// What a service says of an object.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Stored {
@@ -84,9 +91,9 @@ impl Service {
     }
 
     /// Stores an object in one request.
-    pub(super) async fn put(&self, name: &str, body: Bytes) -> Result<(), String> {
+    pub(super) async fn put(&self, name: &str, part: Part) -> Result<(), String> {
         let url = PutObject::new(&self.bucket, self.credentials.as_ref(), name).sign(VALID);
-        let digest = Md5::digest(&body).into();
+        let Part { body, digest } = part;
         let response = self.send(Method::PUT, url, body, Some(digest)).await?;
         expect_success("PUT", response).await.map(drop)
     }
@@ -107,11 +114,11 @@ impl Service {
         name: &str,
         upload: &str,
         number: u16,
-        body: Bytes,
+        part: Part,
     ) -> Result<String, String> {
         let credentials = self.credentials.as_ref();
         let url = UploadPart::new(&self.bucket, credentials, name, number, upload).sign(VALID);
-        let digest = Md5::digest(&body).into();
+        let Part { body, digest } = part;
         let response = self.send(Method::PUT, url, body, Some(digest)).await?;
         let tag = response.headers().get(ETAG);
         let tag = tag.and_then(|tag| Some(tag.to_str().ok()?.to_owned()));
@@ -164,7 +171,6 @@ impl Service {
     ) -> Result<Response, String> {
         let mut request = self.client.request(method, url).timeout(PATIENCE);
         if let Some(digest) = digest {
-            // The service refuses a body that has another digest.
             request = request.header("content-md5", STANDARD.encode(digest));
         }
         let request = request.header(CONTENT_LENGTH, body.len()).body(body);

@@ -9,12 +9,11 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use bytes::Bytes;
 use md5::{Digest as _, Md5};
 use serde::{Deserialize, Serialize};
 
 use super::UploadOptions;
-use super::service::{Service, Stored, etag_of};
+use super::service::{Part, Service, Stored, etag_of};
 use crate::archive::index_path;
 
 /// Length of a part, in bytes, of files that fit into [`MAX_PARTS`] of it.
@@ -77,19 +76,13 @@ impl Uploader {
         };
         self.give_up_what_was_begun().await?;
         // An earlier run may have been killed just after it was done.
-        let mut etag = None;
         if let Some(stored) = self.service.head(&name).await?
             && stored.length == length
+            && agrees(&stored, length, &parts.etag().map_err(told)?)
         {
-            let expected = parts.etag().map_err(told)?;
-            if agrees(&stored, length, &expected) {
-                etag = Some(expected);
-            }
+            return Ok(());
         }
-        let etag = match etag {
-            Some(etag) => etag,
-            None => self.send(&name, &parts, &told).await?,
-        };
+        let etag = self.send(&name, &parts, &told).await?;
         let stored = self.service.head(&name).await?;
         match stored {
             None => Err(format!("{name} is not there after its upload")),
@@ -120,9 +113,9 @@ impl Uploader {
     ) -> Result<String, String> {
         let mut digests = Vec::new();
         if parts.count() == 1 {
-            let body = parts.read(0).map_err(told)?;
-            digests.push(Md5::digest(&body).into());
-            self.service.put(name, body).await?;
+            let part = parts.read(0).map_err(told)?;
+            digests.push(part.digest);
+            self.service.put(name, part).await?;
             return Ok(etag_of(&digests));
         }
         let upload = self.service.begin(name).await?;
@@ -132,11 +125,11 @@ impl Uploader {
         }))?;
         let mut tags = Vec::new();
         for number in 0..parts.count() {
-            let body = parts.read(number).map_err(told)?;
-            digests.push(Md5::digest(&body).into());
+            let part = parts.read(number).map_err(told)?;
+            digests.push(part.digest);
             // Parts count from 1, and there are at most MAX_PARTS.
             let number = number as u16 + 1;
-            tags.push(self.service.part(name, &upload, number, body).await?);
+            tags.push(self.service.part(name, &upload, number, part).await?);
         }
         self.service.complete(name, &upload, &tags).await?;
         self.note(None)?;
@@ -189,15 +182,18 @@ impl Parts {
         self.length.div_ceil(self.part).max(1)
     }
 
-    fn read(&self, number: u64) -> io::Result<Bytes> {
+    fn read(&self, number: u64) -> io::Result<Part> {
         let from = number * self.part;
         let mut bytes = vec![0; self.part.min(self.length - from) as usize];
         self.file.read_exact_at(&mut bytes, from)?;
-        Ok(bytes.into())
+        Ok(Part {
+            digest: Md5::digest(&bytes).into(),
+            body: bytes.into(),
+        })
     }
 
     fn etag(&self) -> io::Result<String> {
-        let digest = |number| Ok(Md5::digest(&self.read(number)?).into());
+        let digest = |number| Ok(self.read(number)?.digest);
         let digests: io::Result<Vec<[u8; 16]>> = (0..self.count()).map(digest).collect();
         Ok(etag_of(&digests?))
     }

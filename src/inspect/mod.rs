@@ -20,6 +20,7 @@ mod learned;
 mod feed;
 mod top;
 
+mod chain;
 mod check;
 
 #[cfg(test)]
@@ -27,6 +28,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use chain::chain;
 pub use check::{Checked, PartChecked, check};
 pub use clusters::{Cluster, Cursor, Dups, Member};
 pub use deferred::{DeferredFilter, DeferredNow, MAX_DEFERRED_LISTED};

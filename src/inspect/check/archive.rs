@@ -12,6 +12,7 @@ use crate::archive::{
 };
 use crate::dedup::Document;
 use crate::engine::{Error, body_place};
+use crate::inspect::chain::chain;
 use crate::journal::{Bodies, BodyError};
 use crate::rows::{ArchiveNames, KEPT, Kept, PAGES, PageRecord};
 use crate::store::{Table, decode, keys};
@@ -348,15 +349,4 @@ fn body(subject: &Subject<'_>, bodies: &Bodies, id: UrlId, part: &mut PartChecke
         }
         Err(error) => part.damage(format!("{}: {}", page.url, chain(&error))),
     }
-}
-
-/// Returns an error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }
