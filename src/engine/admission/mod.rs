@@ -7,6 +7,7 @@
 mod deferred;
 mod elsewhere;
 mod follow;
+mod forgotten;
 mod known;
 mod refused;
 mod requisites;
@@ -29,8 +30,8 @@ use crate::engine::learned::budgets::{count_admitted, used_up};
 use crate::engine::learned::hearsay::is_hearsay;
 use crate::engine::learned::kinds::Learning;
 use crate::frontier::{
-    Admission, Candidate, FetchTask, LAST, Limits, Policies, Provenance, Purpose, QueuedUrl, Scope,
-    SharedPolicies, admit, class_of,
+    Admission, Candidate, FetchTask, LAST, Limits, Policies, Provenance, Purpose, QueuedUrl,
+    Remembrance, Scope, SharedForgotten, SharedPolicies, admit, class_of,
 };
 use crate::learn::Trap;
 use crate::rows::{Reason, ReasonKind};
@@ -49,6 +50,7 @@ pub(crate) struct Gate {
     pub(crate) limits: Limits,
     pub(crate) policies: SharedPolicies,
     pub(crate) identity: Identity,
+    pub(crate) forgotten: SharedForgotten,
     /// Whether it was said that no more URLs can be deferred.
     pub(crate) is_full_told: AtomicBool,
 }
@@ -124,7 +126,7 @@ impl Gate {
         source: Source<'_>,
         group: &mut Group<'_>,
     ) -> Result<bool, Error> {
-        let answer = self.judge(&queued, origin, source.page, group);
+        let answer = self.judge(&queued, origin, source.page, group)?;
         let Admission::Admitted(url, host, trail) = &answer else {
             group.set.count_link(&answer, &queued.url);
             group.refuse(&answer, (queued.id, &queued.url), queued.via)?;
@@ -189,10 +191,15 @@ impl Gate {
         origin: Origin,
         from: Option<&Url>,
         group: &mut Group<'_>,
-    ) -> Admission {
+    ) -> Result<Admission, Error> {
+        let remembrance = self.remembrance_of((queued.id, &queued.url), group)?;
+        if remembrance == Remembrance::Forgotten {
+            return Ok(Admission::Forgotten);
+        }
         // The cheapest check first: nine of ten links are known.
-        if !origin.may_be_known() && group.is_seen(key_of(queued)) {
-            return Admission::Known;
+        let may_be_known = origin.may_be_known() || remembrance == Remembrance::Back;
+        if !may_be_known && group.is_seen(key_of(queued)) {
+            return Ok(Admission::Known);
         }
         let candidate = Candidate {
             url: &queued.url,
@@ -202,7 +209,11 @@ impl Gate {
             from,
             provenance: origin.provenance(),
         };
-        admit(&candidate, &self.scope, &self.limits, &self.policies.load())
+        let admission = admit(&candidate, &self.scope, &self.limits, &self.policies.load());
+        if remembrance == Remembrance::Back && matches!(admission, Admission::Admitted(..)) {
+            Self::comes_back(queued.id, group);
+        }
+        Ok(admission)
     }
 
     /// Returns the part of this that learning needs.

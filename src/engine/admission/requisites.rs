@@ -12,7 +12,7 @@ use crate::engine::commit::Group;
 use crate::engine::learned::requisites::{begin, end, opened, room, used_up};
 use crate::fetch::Exchange;
 use crate::frontier::{
-    Admission, FetchTask, Purpose, QueuedUrl, Reading, RequisiteMode, RequisiteOf,
+    Admission, FetchTask, Purpose, QueuedUrl, Reading, Remembrance, RequisiteMode, RequisiteOf,
 };
 use crate::learn::{Trail, Trap};
 use crate::page::{RequisiteKind, Requisites};
@@ -175,7 +175,9 @@ impl<'a> Needing<'a> {
             trail,
             ..QueuedUrl::new(url.into(), needed.id)
         };
-        group.see(needed.id);
+        if !group.see(needed.id) {
+            Gate::comes_back(needed.id, group);
+        }
         opened(self.page, needed.reading, &host, &mut group.set)?;
         group.set.queue(queued, host)
     }
@@ -188,8 +190,13 @@ impl<'a> Needing<'a> {
     ) -> Result<(Admission, Option<&'static str>), Error> {
         let limits = &self.gate.limits;
         let refused = |answer| Ok((answer, None));
-        if self.is_at_hand(needed, group)? {
-            return refused(Admission::Known);
+        match self.gate.remembrance((needed.id, &needed.url), group)? {
+            Remembrance::Forgotten => return refused(Admission::Forgotten),
+            Remembrance::Back => {}
+            Remembrance::Usual if self.is_at_hand(needed, group)? => {
+                return refused(Admission::Known);
+            }
+            Remembrance::Usual => {}
         }
         let (url, host) = (&needed.url, HostKey::of(&needed.url));
         let is_within = match self.mode {

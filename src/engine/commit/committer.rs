@@ -61,6 +61,8 @@ pub(crate) struct Committer {
     /// Age at which a file of either archive is closed, however small it is.
     pub(crate) max_file_age: Option<Duration>,
     pub(crate) closed: watch::Sender<Closed>,
+    /// Set while something is being forgotten: no file leaves before it is out of it.
+    pub(crate) is_forgetting: bool,
     pub(crate) bodies: Bodies,
     pub(crate) log: FetchLog,
     pub(crate) state: CrawlState,
@@ -171,6 +173,7 @@ impl Committer {
                 Entry::Seeds(seeds) => self.commit_seeds(seeds, now)?,
                 Entry::Known(known) => self.commit_known(known, now)?,
                 Entry::PutBack(part) => self.put_back(*part, now)?,
+                Entry::Forget(part) => self.forget(*part, now)?,
                 Entry::Settings(settings, reply) => {
                     self.change(*settings)?;
                     // Whoever asked may be gone.
@@ -251,6 +254,17 @@ impl Committer {
                 Bound::Panicked => return Ok(Collected::Panicked),
             }
         }
+    }
+
+    /// Judges visits out of the archive. Returns `None` if that panicked.
+    pub(crate) fn judge_again(
+        &mut self,
+        visits: &[Analysed],
+    ) -> Result<Option<Box<WriteSet>>, Error> {
+        Ok(match self.judge(visits)? {
+            Collected::Changes(set) => Some(set),
+            Collected::Panicked => None,
+        })
     }
 
     /// Queues what a sitemap lists before the visit that ends it, in commits of its own, because

@@ -72,10 +72,13 @@ impl Judge<'_> {
             let key = keys::deaths(id.as_bytes());
             group.set.batch.delete(Table::Meta, key);
         }
-        if let Purpose::Requisite(of) = analysed.fetched.task.queued.purpose {
+        let is_forgotten = self.gate.is_forgotten(&analysed.fetched.task, group)?;
+        if let Purpose::Requisite(of) = analysed.fetched.task.queued.purpose
+            && !is_forgotten
+        {
             return self.requisite(analysed, of, group);
         }
-        if was_visited_meanwhile(analysed, group)? {
+        if was_visited_meanwhile(analysed, group)? || is_forgotten {
             return acknowledge(
                 &not_judged(analysed),
                 VisitEffects::default(),

@@ -96,6 +96,8 @@ pub(crate) struct WriteSet {
     pub(super) deferred_count: Option<(u64, u64)>,
     /// Where seeds have moved to, each with the URL that says so: they are in scope from then on.
     pub(crate) moved: Vec<(Url, Url)>,
+    /// URLs that were forgotten, told to come back, and are queued by the group.
+    pub(crate) came_back: HashSet<UrlId>,
     /// URLs and hosts that were parked before.
     parked: Parked,
 }
@@ -210,6 +212,7 @@ impl WriteSet {
             deferred: BTreeMap::new(),
             deferred_count: None,
             moved: Vec::new(),
+            came_back: HashSet::new(),
             parked: Parked::default(),
         }
     }
