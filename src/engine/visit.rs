@@ -295,8 +295,8 @@ pub enum Entry {
     Known(KnownPages),
     /// Failed URLs to be requeued.
     PutBack(Box<PutBack>),
-    /// A part of what is being forgotten.
-    Forget(Box<ForgetPart>),
+    /// A part of what is being forgotten, with visits out of the archive.
+    Forget(Box<ForgetPart>, Vec<Analysed>),
     /// Settings that apply from now on, and where to reply when they are in force.
     Settings(Box<LiveOptions>, oneshot::Sender<()>),
 }

@@ -92,8 +92,8 @@ pub mod meta {
     pub const FORGOTTEN_URL: &[u8] = b"forgotten/";
     /// What is being forgotten, until that is done.
     pub const FORGETTING: &[u8] = b"forgetting";
-    /// Prefix of the pages that are judged again because what they repeat is being forgotten, by URL
-    /// id (16 bytes).
+    /// Prefix of the pages that are judged again because what they repeat is being forgotten, by
+    /// URL id (16 bytes).
     pub const ORPHAN_PAGE: &[u8] = b"orphan-page/";
     /// Prefix of what is to be overwritten in files, by the kind of file, its name and the offset.
     pub const ERASE: &[u8] = b"erase/";

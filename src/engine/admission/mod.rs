@@ -17,6 +17,7 @@ mod sweep;
 
 pub(crate) use elsewhere::note_given_up;
 pub(crate) use follow::follow_canonical_form;
+pub(crate) use forgotten::ForgottenNow;
 pub(crate) use known::{is_without_page, know};
 pub(crate) use refused::{MAX_REFUSED, is_noted};
 pub(crate) use requisites::{follow_moved_requisite, follow_requisites};
@@ -31,12 +32,13 @@ use crate::engine::learned::hearsay::is_hearsay;
 use crate::engine::learned::kinds::Learning;
 use crate::frontier::{
     Admission, Candidate, FetchTask, LAST, Limits, Policies, Provenance, Purpose, QueuedUrl,
-    Remembrance, Scope, SharedForgotten, SharedPolicies, admit, class_of,
+    Remembrance, Scope, SharedPolicies, admit, class_of,
 };
 use crate::learn::Trap;
 use crate::rows::{Reason, ReasonKind};
 use crate::url::{HostKey, Identity, Url, UrlId};
 use deferred::Suspicion;
+use forgotten::comes_back;
 
 /// Maximum length of a URL's hop path, in letters.
 const MAX_PATH: usize = 50;
@@ -50,7 +52,7 @@ pub(crate) struct Gate {
     pub(crate) limits: Limits,
     pub(crate) policies: SharedPolicies,
     pub(crate) identity: Identity,
-    pub(crate) forgotten: SharedForgotten,
+    pub(crate) forgotten: ForgottenNow,
     /// Whether it was said that no more URLs can be deferred.
     pub(crate) is_full_told: AtomicBool,
 }
@@ -192,7 +194,9 @@ impl Gate {
         from: Option<&Url>,
         group: &mut Group<'_>,
     ) -> Result<Admission, Error> {
-        let remembrance = self.remembrance_of((queued.id, &queued.url), group)?;
+        let remembrance = self
+            .forgotten
+            .remembrance_of((queued.id, &queued.url), group)?;
         if remembrance == Remembrance::Forgotten {
             return Ok(Admission::Forgotten);
         }
@@ -211,7 +215,7 @@ impl Gate {
         };
         let admission = admit(&candidate, &self.scope, &self.limits, &self.policies.load());
         if remembrance == Remembrance::Back && matches!(admission, Admission::Admitted(..)) {
-            Self::comes_back(queued.id, group);
+            comes_back(queued.id, group);
         }
         Ok(admission)
     }

@@ -6,6 +6,7 @@
 //! written, because a player of archives asks for that, and because a URL may be a page too: then
 //! it is visited as one, whatever was fetched before.
 
+use super::forgotten::comes_back;
 use super::{Gate, extended};
 use crate::engine::Error;
 use crate::engine::commit::Group;
@@ -176,7 +177,7 @@ impl<'a> Needing<'a> {
             ..QueuedUrl::new(url.into(), needed.id)
         };
         if !group.see(needed.id) {
-            Gate::comes_back(needed.id, group);
+            comes_back(needed.id, group);
         }
         opened(self.page, needed.reading, &host, &mut group.set)?;
         group.set.queue(queued, host)
@@ -190,13 +191,15 @@ impl<'a> Needing<'a> {
     ) -> Result<(Admission, Option<&'static str>), Error> {
         let limits = &self.gate.limits;
         let refused = |answer| Ok((answer, None));
-        match self.gate.remembrance((needed.id, &needed.url), group)? {
-            Remembrance::Forgotten => return refused(Admission::Forgotten),
-            Remembrance::Back => {}
-            Remembrance::Usual if self.is_at_hand(needed, group)? => {
-                return refused(Admission::Known);
-            }
-            Remembrance::Usual => {}
+        let gate = self.gate;
+        let remembrance = gate
+            .forgotten
+            .remembrance((needed.id, &needed.url), group)?;
+        if remembrance == Remembrance::Forgotten {
+            return refused(Admission::Forgotten);
+        }
+        if remembrance == Remembrance::Usual && self.is_at_hand(needed, group)? {
+            return refused(Admission::Known);
         }
         let (url, host) = (&needed.url, HostKey::of(&needed.url));
         let is_within = match self.mode {

@@ -7,6 +7,7 @@
 
 mod changing;
 mod closing;
+mod forgetting;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -173,7 +174,7 @@ impl Committer {
                 Entry::Seeds(seeds) => self.commit_seeds(seeds, now)?,
                 Entry::Known(known) => self.commit_known(known, now)?,
                 Entry::PutBack(part) => self.put_back(*part, now)?,
-                Entry::Forget(part) => self.forget(*part, now)?,
+                Entry::Forget(part, visits) => self.forget(*part, visits, now)?,
                 Entry::Settings(settings, reply) => {
                     self.change(*settings)?;
                     // Whoever asked may be gone.
@@ -254,17 +255,6 @@ impl Committer {
                 Bound::Panicked => return Ok(Collected::Panicked),
             }
         }
-    }
-
-    /// Judges visits out of the archive. Returns `None` if that panicked.
-    pub(crate) fn judge_again(
-        &mut self,
-        visits: &[Analysed],
-    ) -> Result<Option<Box<WriteSet>>, Error> {
-        Ok(match self.judge(visits)? {
-            Collected::Changes(set) => Some(set),
-            Collected::Panicked => None,
-        })
     }
 
     /// Queues what a sitemap lists before the visit that ends it, in commits of its own, because

@@ -5,6 +5,7 @@
 //! committed. Each host, domain, page and learned row is read at most once per group and written
 //! once.
 
+mod parked;
 mod told;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -29,6 +30,7 @@ use crate::rows::{
 use crate::sites::SiteName;
 use crate::store::{Batch, Store, Table, decode, encode, keys};
 use crate::url::{HostKey, Site, Url, UrlId};
+use parked::Parked;
 use told::{Before, tell_robots};
 
 /// The changes of a group.
@@ -139,22 +141,6 @@ struct DomainRow {
 struct LearnedRow {
     row: Option<Vec<u8>>,
     is_changed: bool,
-}
-
-/// URLs queued at parked hosts, and the number of those hosts.
-#[derive(Debug, Default, Clone, Copy)]
-struct Parked {
-    urls: u64,
-    hosts: u64,
-}
-
-impl Parked {
-    fn add(&mut self, host: &HostState) {
-        if host.parked && host.queued > 0 {
-            self.urls += host.queued;
-            self.hosts += 1;
-        }
-    }
 }
 
 /// A write set that is ready to be committed, and what is applied to memory afterwards.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::ForgetDone;
+use super::part::ForgetDone;
 use super::selected::Erasure;
 use crate::archive::{self, Eraser, WarcOptions, take_out_of_index};
 use crate::engine::error::Error;

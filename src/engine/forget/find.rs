@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::erase::erase;
 use super::lines::{Line, without};
 use super::orphans::Orphanage;
+use super::part::{ForgetCursor, ForgetDone, ForgetOrder, ForgetPart, Found, What};
 use super::selected::{Erasure, Forgetting, Selected};
-use super::{ForgetCursor, ForgetDone, ForgetOrder, ForgetPart, Found, What};
 use crate::archive::{
     self, RecordKind, Span, WarcOptions, files_of, for_each_capture, for_each_target,
     records_beside,
@@ -15,6 +15,7 @@ use crate::archive::{
 use crate::engine::Options;
 use crate::engine::error::Error;
 use crate::engine::open::read_secret;
+use crate::engine::visit::Analysed;
 use crate::frontier::{Forgotten, Selection, ids_of};
 use crate::journal::{Acknowledged, LogError, LogReader, Position, RecordPlace};
 use crate::rows::{ArchiveNames, DiskState, Fate, Judgement, KEPT, Likeness, PAGES, PageRecord};
@@ -23,6 +24,9 @@ use crate::url::{self, Identity};
 
 /// Number of rows, or lines, of a part.
 const ROWS: usize = 2_000;
+
+/// Receives each row of a part: its key, and itself.
+type VisitRow<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), Error> + 'a;
 
 /// Finds what is to be done next.
 pub(crate) struct Finder {
@@ -52,29 +56,32 @@ impl Finder {
         })
     }
 
-    /// Finds the part at `from`, or the first one; `None` if there is nothing to do.
+    /// Finds the part at `from`, or the first one, with the visits that it needs; `None` if there
+    /// is nothing to do.
     pub(crate) fn part(
         &self,
         order: &ForgetOrder,
         from: Option<ForgetCursor>,
-    ) -> Result<Option<ForgetPart>, Error> {
+    ) -> Result<Option<(ForgetPart, Vec<Analysed>)>, Error> {
         let mut done = ForgetDone::default();
+        let mut visits = Vec::new();
         let what = match from {
             None if order.selection.is_empty() && self.begun.is_none() => return Ok(None),
             None => {
                 order.check(&Forgotten::read(&*self.store)?)?;
                 self.first(order, &mut done)?
             }
-            Some(cursor) => self.at(cursor, order, &mut done)?,
+            Some(cursor) => self.at(cursor, order, &mut visits, &mut done)?,
         };
-        Ok(Some(ForgetPart {
+        let part = ForgetPart {
             what: match order.dry_run {
                 true => What::Nothing,
                 false => what,
             },
             done,
             reply: None,
-        }))
+        };
+        Ok(Some((part, visits)))
     }
 
     fn first(&self, order: &ForgetOrder, done: &mut ForgetDone) -> Result<What, Error> {
@@ -136,6 +143,7 @@ impl Finder {
         &self,
         cursor: ForgetCursor,
         order: &ForgetOrder,
+        visits: &mut Vec<Analysed>,
         done: &mut ForgetDone,
     ) -> Result<What, Error> {
         let begun = match &self.begun {
@@ -152,7 +160,7 @@ impl Finder {
             ForgetCursor::Orphans => {
                 let orphanage =
                     Orphanage::new(&*self.store, &self.data, &self.identity, &self.options);
-                let orphans = orphanage.some()?;
+                let orphans = orphanage.some(visits)?;
                 done.next = Some(match orphans.is_empty() {
                     true => ForgetCursor::Remove(Vec::new()),
                     false => ForgetCursor::Orphans,
@@ -196,7 +204,7 @@ impl Finder {
         table: Table,
         prefix: &[u8],
         from: &[u8],
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), Error>,
+        visit: &mut VisitRow<'_>,
     ) -> Result<Option<Vec<u8>>, Error> {
         let rows = self.store.range(table, prefix, from, ROWS)?;
         for (key, row) in &rows {
@@ -277,7 +285,7 @@ impl Finder {
             for_each_target(path, &mut visit)?;
         }
         for span in spans {
-            self.note_span(path, span, selected, &mut found)?;
+            note_span(path, span, selected, &mut found)?;
         }
         Ok(What::Note(found))
     }
@@ -306,28 +314,9 @@ impl Finder {
             return Ok(());
         }
         match archive::present(&path) {
-            Some(path) => self.note_span(&path, (place.offset, place.length), selected, found),
+            Some(path) => note_span(&path, (place.offset, place.length), selected, found),
             None => Ok(()),
         }
-    }
-
-    fn note_span(
-        &self,
-        path: &Path,
-        span: Span,
-        selected: &Selected,
-        found: &mut Found,
-    ) -> Result<(), Error> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let file = name.strip_suffix(".open").unwrap_or(&name);
-        let spans = records_beside(path, span, &|url| selected.has(url))?;
-        found.erasures.extend(spans.into_iter().map(|span| Erasure {
-            file: file.to_owned(),
-            offset: span.0,
-            body: None,
-            length: span.1,
-        }));
-        Ok(())
     }
 
     /// Searches page records for what goes, and for what rests on it.
@@ -474,4 +463,18 @@ impl Finder {
         }
         log.sync().map_err(|error| self.failed(error))
     }
+}
+
+/// Notes the record of a file at a span, and what stands beside it of the same visit.
+fn note_span(path: &Path, span: Span, selected: &Selected, found: &mut Found) -> Result<(), Error> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let file = name.strip_suffix(".open").unwrap_or(&name);
+    let spans = records_beside(path, span, &|url| selected.has(url))?;
+    found.erasures.extend(spans.into_iter().map(|span| Erasure {
+        file: file.to_owned(),
+        offset: span.0,
+        body: None,
+        length: span.1,
+    }));
+    Ok(())
 }

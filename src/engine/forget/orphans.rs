@@ -28,17 +28,6 @@ const PAGES_PER_COMMIT: usize = 16;
 /// is to be its original.
 const SORTED: usize = 4_096;
 
-/// A page that is judged again.
-#[derive(Debug)]
-pub(crate) struct Orphan {
-    /// The id of its URL.
-    pub(super) id: UrlId,
-    /// Its record as it was found.
-    pub(super) page: PageRecord,
-    /// Its visit, out of the archive; `None` if its body is not there.
-    pub(super) visit: Option<Box<Analysed>>,
-}
-
 /// Reads pages out of the archive.
 pub(super) struct Orphanage<'a> {
     store: &'a dyn Store,
@@ -61,8 +50,12 @@ impl<'a> Orphanage<'a> {
         }
     }
 
-    /// Returns some of the pages that are to be judged again, the best first; none at the end.
-    pub(super) fn some(&self) -> Result<Vec<Orphan>, Error> {
+    /// Returns some of the pages that are to be judged again, the best first, and adds a visit of
+    /// each whose body is in the archive; none at the end.
+    pub(super) fn some(
+        &self,
+        visits: &mut Vec<Analysed>,
+    ) -> Result<Vec<(UrlId, PageRecord)>, Error> {
         let prefix = keys::meta::ORPHAN_PAGE;
         let mut found: Vec<(Option<Rank>, UrlId, Option<PageRecord>)> = Vec::new();
         for (key, _) in self.store.range(Table::Meta, prefix, prefix, SORTED)? {
@@ -74,17 +67,13 @@ impl<'a> Orphanage<'a> {
             let rank = page.as_ref().and_then(PageRecord::duplicate);
             found.push((rank.map(|it| it.rank), id, page));
         }
-        found.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
+        found.sort_by_key(|it| (it.0, it.1));
         found.truncate(PAGES_PER_COMMIT);
         let mut orphans = Vec::with_capacity(found.len());
         for (_, id, page) in found {
             let Some(page) = page else { continue };
-            let visit = self.visit(id, &page)?;
-            orphans.push(Orphan {
-                id,
-                page,
-                visit: visit.map(Box::new),
-            });
+            visits.extend(self.visit(id, &page)?);
+            orphans.push((id, page));
         }
         Ok(orphans)
     }

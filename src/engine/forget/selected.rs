@@ -13,22 +13,22 @@ use crate::url::{self, HostKey, Identity, UrlId};
 
 /// What is being forgotten: a row of `Meta`, from the first step to the last.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Forgetting {
+pub(crate) struct Forgetting {
     /// Ids of single URLs, under both names that each may have.
-    pub(super) urls: Vec<UrlId>,
+    pub(crate) urls: Vec<UrlId>,
     /// Hosts and prefixes.
-    pub(super) rules: ForgetRules,
+    pub(crate) rules: ForgetRules,
 }
 
 impl Forgetting {
     /// Reads what is being forgotten.
-    pub(super) fn read(store: &dyn Store) -> Result<Option<Self>> {
+    pub(crate) fn read(store: &dyn Store) -> Result<Option<Self>> {
         let row = store.get(Table::Meta, keys::meta::FORGETTING)?;
         row.map(|row| decode(Table::Meta, &row)).transpose()
     }
 
     /// What a person selected.
-    pub(super) fn of(selection: &Selection, identity: &Identity) -> Self {
+    pub(crate) fn of(selection: &Selection, identity: &Identity) -> Self {
         let urls = selection.urls.iter().filter_map(|it| url::parse(it).ok());
         Self {
             urls: urls.flat_map(|url| ids_of(&url, identity)).collect(),
@@ -37,7 +37,7 @@ impl Forgetting {
     }
 
     /// Adds what is being forgotten already.
-    pub(super) fn and(mut self, other: Self) -> Self {
+    pub(crate) fn and(mut self, other: Self) -> Self {
         self.urls.extend(other.urls);
         self.urls.sort_unstable();
         self.urls.dedup();
@@ -48,14 +48,14 @@ impl Forgetting {
 }
 
 /// Tells which URLs are meant.
-pub(super) struct Selected {
+pub(crate) struct Selected {
     urls: HashSet<UrlId>,
     rules: ForgetRules,
     identity: Identity,
 }
 
 impl Selected {
-    pub(super) fn new(forgetting: Forgetting, identity: Identity) -> Self {
+    pub(crate) fn new(forgetting: Forgetting, identity: Identity) -> Self {
         Self {
             urls: forgetting.urls.into_iter().collect(),
             rules: forgetting.rules,
@@ -64,7 +64,7 @@ impl Selected {
     }
 
     /// Returns `true` if a URL is meant.
-    pub(super) fn has(&self, url: &str) -> bool {
+    pub(crate) fn has(&self, url: &str) -> bool {
         let Ok(url) = url::parse(url) else {
             return false;
         };
@@ -77,12 +77,12 @@ impl Selected {
     }
 
     /// Returns `true` if a host is meant as a whole.
-    pub(super) fn has_host(&self, host: &HostKey) -> bool {
+    pub(crate) fn has_host(&self, host: &HostKey) -> bool {
         self.rules.has_host(host)
     }
 
     /// Returns `true` if the row of a page, under this key, is meant.
-    pub(super) fn has_page(&self, key: &[u8], url: &str) -> bool {
+    pub(crate) fn has_page(&self, key: &[u8], url: &str) -> bool {
         let id = key.try_into().map(UrlId::from_bytes);
         id.is_ok_and(|id| self.urls.contains(&id)) || self.has(url)
     }
@@ -92,18 +92,18 @@ impl Selected {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Erasure {
     /// Name of the file.
-    pub(super) file: String,
+    pub(crate) file: String,
     /// Offset of the record.
-    pub(super) offset: u64,
+    pub(crate) offset: u64,
     /// Number of a body in the pack that the record is; `None` for the record as a whole.
-    pub(super) body: Option<u8>,
+    pub(crate) body: Option<u8>,
     /// Length of the record, in bytes.
-    pub(super) length: u64,
+    pub(crate) length: u64,
 }
 
 /// Returns what is to be overwritten of the record of a page that is judged again: it names what
 /// goes, and another takes its place.
-pub(super) fn of_record(
+pub(crate) fn of_record(
     store: &dyn Store,
     names: &ArchiveNames,
     id: UrlId,
@@ -124,7 +124,7 @@ const WHOLE: u8 = u8::MAX;
 
 impl Erasure {
     /// The record at a place.
-    pub(super) fn record(place: &RecordPlace) -> Self {
+    pub(crate) fn record(place: &RecordPlace) -> Self {
         Self {
             file: place.file.clone(),
             offset: place.offset,
@@ -134,7 +134,7 @@ impl Erasure {
     }
 
     /// A body of the pack at a place.
-    pub(super) fn body(place: &RecordPlace, number: u8) -> Self {
+    pub(crate) fn body(place: &RecordPlace, number: u8) -> Self {
         Self {
             body: Some(number),
             ..Self::record(place)
@@ -142,7 +142,7 @@ impl Erasure {
     }
 
     /// Returns the key of the row.
-    pub(super) fn key(&self) -> Vec<u8> {
+    pub(crate) fn key(&self) -> Vec<u8> {
         let number = self.body.unwrap_or(WHOLE);
         let (prefix, name) = (keys::meta::ERASE, self.file.as_bytes());
         // No name has a NUL, so that the files do not mix.
@@ -150,7 +150,7 @@ impl Erasure {
     }
 
     /// Reads a row.
-    pub(super) fn parse(key: &[u8], row: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(key: &[u8], row: &[u8]) -> Option<Self> {
         let (rest, number) = key
             .strip_prefix(keys::meta::ERASE)?
             .split_last_chunk::<1>()?;

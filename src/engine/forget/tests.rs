@@ -1,10 +1,12 @@
+//! Takedowns, step by step, with servers and clock in the test's hand.
+
 use super::*;
 use crate::archive::{DuplicateBodies, records};
 use crate::engine::again::body_place;
 use crate::engine::options::Options;
 use crate::engine::testing::*;
-use crate::frontier::{MAX_RULES, Moment, Remembrance};
-use crate::journal::{Bodies, LogReader};
+use crate::frontier::{MAX_RULES, Moment, Remembrance, Selection};
+use crate::journal::{Bodies, LogReader, Position};
 use crate::rows::{DiskState, PAGES};
 use crate::store::{Table, for_each};
 use crate::url::{HostKey, parse};
@@ -304,14 +306,17 @@ fn a_kill_after_any_part_changes_nothing() {
         for part in 0..parts {
             let committer = world.committer();
             let finder = Finder::new(committer.store.clone(), &data, &options).unwrap();
-            let mut found = finder.part(&order, done.next.take()).unwrap().unwrap();
+            let found = finder.part(&order, done.next.take()).unwrap();
+            let (mut found, visits) = found.unwrap();
             if part + 1 == parts {
                 // What was found, and overwritten, but not committed.
                 break;
             }
             let (reply, mut answer) = oneshot::channel();
             found.reply = Some(reply);
-            committer.forget(found, Moment(20_001 * DAY)).unwrap();
+            committer
+                .forget(found, visits, Moment(20_001 * DAY))
+                .unwrap();
             done.add(answer.try_recv().unwrap());
             if done.next.is_none() {
                 is_over = true;
@@ -330,7 +335,7 @@ fn a_kill_after_any_part_changes_nothing() {
             world.records();
             let id = world.id(ORIGINAL);
             let url = parse(ORIGINAL).unwrap();
-            let known = world.committer().gate.forgotten.load();
+            let known = world.committer().gate.forgotten.0.load();
             let known = known.of(&url, &[id], &*world.store()).unwrap();
             assert_eq!(known, Remembrance::Forgotten);
         }
@@ -364,6 +369,6 @@ fn an_order_with_too_many_rules_is_refused() {
     let refused = world.try_forget(&many).unwrap_err();
     assert!(matches!(refused, Error::Forget(_)), "{refused}");
     let host = HostKey::of(&parse(ORIGINAL).unwrap());
-    let forgotten = world.committer().gate.forgotten.load();
+    let forgotten = world.committer().gate.forgotten.0.load();
     assert!(!forgotten.rules().has_host(&host));
 }

@@ -16,7 +16,7 @@ use crate::archive::{
     Digest, DuplicateBodies, Start, StorePolicy, Tail, WarcArchive, WarcOptions, set_elsewhere,
 };
 use crate::engine::Options;
-use crate::engine::admission::Gate;
+use crate::engine::admission::{ForgottenNow, Gate};
 use crate::engine::again::{Expiry, Revisits};
 use crate::engine::commit::{
     Bodies, CheckpointLimits, Checkpoints, Committer, Reclaiming, Shelf, end_of_texts,
@@ -141,7 +141,7 @@ pub(super) fn promote(
             limits: options.limits.clone(),
             policies,
             identity,
-            forgotten: Arc::new(ArcSwap::from_pointee(forgotten)),
+            forgotten: ForgottenNow(Arc::new(ArcSwap::from_pointee(forgotten))),
             is_full_told: AtomicBool::new(false),
         },
         rules: options.rules.clone(),

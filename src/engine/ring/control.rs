@@ -13,6 +13,7 @@ use crate::engine::again::find;
 use crate::engine::forget::{Finder, ForgetCursor, ForgetDone, ForgetOrder, ForgetPart};
 use crate::engine::messages::{Over, SeedsAdded};
 use crate::engine::requeue::{PutBack, Retried, RetryCursor, RetryFilter};
+use crate::engine::visit::Analysed;
 use crate::engine::{Error, LiveOptions, Options, View};
 use crate::fetch::{Guard, Refused};
 use crate::store::Store;
@@ -40,7 +41,7 @@ pub(crate) enum Command {
     /// Requeue failed URLs; replies when that is committed.
     Retry(Box<PutBack>),
     /// Forget a part of what is to be; replies when that is committed.
-    Forget(Box<ForgetPart>),
+    Forget(Box<ForgetPart>, Vec<Analysed>),
     /// Change settings; replies when they are in force.
     Change(Box<LiveOptions>, oneshot::Sender<()>),
 }
@@ -148,12 +149,12 @@ impl Control {
         };
         let found = tokio::task::spawn_blocking(find).await;
         let found = found.map_err(|error| Error::Internal(error.to_string()))??;
-        let Some(mut part) = found else {
+        let Some((mut part, visits)) = found else {
             return Ok(ForgetDone::default());
         };
         let done = self.ask(|reply| {
             part.reply = Some(reply);
-            Command::Forget(Box::new(part))
+            Command::Forget(Box::new(part), visits)
         });
         Ok(done.await?)
     }

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::orphans::Orphan;
-use super::selected::{Forgetting, Selected};
-use super::{ForgetCursor, ForgetDone, ForgetPart, Found, What};
+use super::{Collected, Committer};
 use crate::dedup::{Document, DocumentId};
 use crate::engine::Error;
 use crate::engine::again::{file_gone, retire};
-use crate::engine::commit::{Committer, WriteSet};
-use crate::engine::visit::Receipt;
+use crate::engine::commit::write_set::WriteSet;
+use crate::engine::forget::part::{ForgetCursor, ForgetDone, ForgetPart, Found, What};
+use crate::engine::forget::selected::{Forgetting, Selected, of_record};
+use crate::engine::visit::{Analysed, Receipt};
 use crate::fetch::FailureClass;
 use crate::frontier::{Forgotten, Moment, Purpose, QueuedUrl, RobotsRow, Selection, ids_of};
 use crate::journal::Position;
@@ -23,30 +23,47 @@ use crate::url::{self, HostKey, UrlId};
 const DOCUMENTS: usize = 1_000;
 
 impl Committer {
-    /// Does a part, and replies to whoever waits.
+    /// Does a part of what is to be forgotten, and replies to whoever waits.
     pub(crate) fn forget(
         &mut self,
-        mut part: ForgetPart,
+        part: ForgetPart,
+        visits: Vec<Analysed>,
         now: Moment,
     ) -> Result<Vec<Receipt>, Error> {
+        let takedown = Takedown {
+            committer: self,
+            now,
+        };
+        takedown.take(part, visits)
+    }
+}
+
+/// A part of a takedown, in the committer's hands.
+struct Takedown<'a> {
+    committer: &'a mut Committer,
+    now: Moment,
+}
+
+impl Takedown<'_> {
+    fn take(mut self, mut part: ForgetPart, visits: Vec<Analysed>) -> Result<Vec<Receipt>, Error> {
         let done = &mut part.done;
         let mut receipts = Vec::new();
         match part.what {
-            What::Begin(selection) => self.begin(&selection, now)?,
-            What::Back(selection) => receipts = self.bring_back(&selection, now)?,
-            What::Documents(from) => done.next = Some(self.drop_documents(from, now)?),
-            What::Note(found) => self.note(found, now)?,
-            What::Orphans(orphans) => receipts = self.rehome(orphans, done, now)?,
-            What::Remove(pages) => done.pages = self.remove(&pages, now)?,
+            What::Begin(selection) => self.begin(&selection)?,
+            What::Back(selection) => receipts = self.bring_back(&selection)?,
+            What::Documents(from) => done.next = Some(self.drop_documents(from)?),
+            What::Note(found) => self.note(found)?,
+            What::Orphans(orphans) => receipts = self.rehome(orphans, visits, done)?,
+            What::Remove(pages) => done.pages = self.remove(&pages)?,
             What::Erased(rows) => {
-                let mut set = self.write_set(now);
+                let mut set = self.committer.write_set(self.now);
                 for row in rows {
                     set.batch.delete(Table::Meta, row);
                 }
-                self.write(set)?;
+                self.committer.write(set)?;
             }
             What::Nothing => {}
-            What::End => self.end(now)?,
+            What::End => self.end()?,
         }
         if let Some(reply) = part.reply.take() {
             // Whoever asked may be gone.
@@ -57,36 +74,36 @@ impl Committer {
 
     /// From here on nothing that is selected is admitted, and what is in the archives so far is in
     /// files that are closed, none of which leaves.
-    fn begin(&mut self, selection: &Selection, now: Moment) -> Result<(), Error> {
-        self.is_forgetting = true;
-        self.pack(now)?;
-        self.close_files()?;
-        let identity = &self.gate.identity;
-        let begun = Forgetting::read(&*self.store)?.unwrap_or_default();
+    fn begin(&mut self, selection: &Selection) -> Result<(), Error> {
+        self.committer.is_forgetting = true;
+        self.committer.pack(self.now)?;
+        self.committer.close_files()?;
+        let identity = &self.committer.gate.identity;
+        let begun = Forgetting::read(&*self.committer.store)?.unwrap_or_default();
         let forgetting = Forgetting::of(selection, identity).and(begun);
-        let mut forgotten = Forgotten::clone(&self.gate.forgotten.load());
+        let mut forgotten = Forgotten::clone(&self.committer.gate.forgotten.0.load());
         let has_urls = !selection.urls.is_empty();
         if forgotten.add(&forgetting.rules, has_urls).is_err() {
             return Err(Error::Internal("there are too many rules".to_owned()));
         }
-        let mut set = self.write_set(now);
+        let mut set = self.committer.write_set(self.now);
         forgotten.put(&mut set.batch);
         for id in &forgetting.urls {
-            Forgotten::put_url(*id, now.0, &mut set.batch);
+            Forgotten::put_url(*id, self.now.0, &mut set.batch);
         }
         set.batch
             .put(Table::Meta, keys::meta::FORGETTING, encode(&forgetting));
-        self.write(set)?;
-        self.gate.forgotten.store(Arc::new(forgotten));
+        self.committer.write(set)?;
+        self.committer.gate.forgotten.0.store(Arc::new(forgotten));
         // Documents are found by their rows on disk.
-        self.checkpoint()
+        self.committer.checkpoint()
     }
 
     /// Lets what is selected come back: single URLs at once, others as they are linked again.
-    fn bring_back(&mut self, selection: &Selection, now: Moment) -> Result<Vec<Receipt>, Error> {
-        let mut forgotten = Forgotten::clone(&self.gate.forgotten.load());
+    fn bring_back(&mut self, selection: &Selection) -> Result<Vec<Receipt>, Error> {
+        let mut forgotten = Forgotten::clone(&self.committer.gate.forgotten.0.load());
         forgotten.take_back(&selection.into());
-        let set = self.collect(now, |judge, group| {
+        let set = self.committer.collect(self.now, |judge, group| {
             forgotten.put(&mut group.set.batch);
             for url in selection.urls.iter().filter_map(|it| url::parse(it).ok()) {
                 for id in ids_of(&url, &judge.gate.identity) {
@@ -100,23 +117,31 @@ impl Committer {
             group.set.end_receipt();
             Ok(())
         })?;
-        let receipts = self.write(set)?;
-        self.gate.forgotten.store(Arc::new(forgotten));
+        let receipts = self.committer.write(set)?;
+        self.committer.gate.forgotten.0.store(Arc::new(forgotten));
         Ok(receipts)
     }
 
     fn selected(&self) -> Result<Selected, Error> {
-        let forgetting = Forgetting::read(&*self.store)?.unwrap_or_default();
-        Ok(Selected::new(forgetting, self.gate.identity.clone()))
+        let forgetting = Forgetting::read(&*self.committer.store)?.unwrap_or_default();
+        Ok(Selected::new(
+            forgetting,
+            self.committer.gate.identity.clone(),
+        ))
     }
 
     /// Takes documents out of the index, from one on, and returns where to continue.
-    fn drop_documents(&mut self, from: DocumentId, now: Moment) -> Result<ForgetCursor, Error> {
+    fn drop_documents(&mut self, from: DocumentId) -> Result<ForgetCursor, Error> {
         let selected = self.selected()?;
-        let mut set = self.write_set(now);
-        let ids = self.lookups.index.documents().ids(from, DOCUMENTS)?;
+        let mut set = self.committer.write_set(self.now);
+        let ids = self
+            .committer
+            .lookups
+            .index
+            .documents()
+            .ids(from, DOCUMENTS)?;
         for id in &ids {
-            let Some(document) = self.lookups.index.documents().get(*id)? else {
+            let Some(document) = self.committer.lookups.index.documents().get(*id)? else {
                 continue;
             };
             let is_meant = selected.has(&document.url);
@@ -127,8 +152,8 @@ impl Committer {
             }
         }
         if !set.expired.is_empty() {
-            retire(&mut self.lookups, &mut set);
-            self.write(set)?;
+            retire(&mut self.committer.lookups, &mut set);
+            self.committer.write(set)?;
         }
         Ok(match ids.last() {
             Some(last) if ids.len() == DOCUMENTS => ForgetCursor::Documents(last + 1),
@@ -136,8 +161,8 @@ impl Committer {
         })
     }
 
-    fn note(&mut self, found: Found, now: Moment) -> Result<(), Error> {
-        let mut set = self.write_set(now);
+    fn note(&mut self, found: Found) -> Result<(), Error> {
+        let mut set = self.committer.write_set(self.now);
         for erasure in &found.erasures {
             let row = encode(&erasure.length);
             set.batch.put(Table::Meta, erasure.key(), row);
@@ -149,44 +174,41 @@ impl Committer {
         for key in found.groups {
             set.set_grouped(key, None);
         }
-        self.write(set).map(drop)
+        self.committer.write(set).map(drop)
     }
 
     /// Judges pages again that rest on what goes, as far as they are as they were found.
     fn rehome(
         &mut self,
-        orphans: Vec<Orphan>,
+        orphans: Vec<(UrlId, PageRecord)>,
+        mut visits: Vec<Analysed>,
         done: &mut ForgetDone,
-        now: Moment,
     ) -> Result<Vec<Receipt>, Error> {
-        let mut visits = Vec::new();
         let mut judged = Vec::new();
         let mut lost = Vec::new();
         let mut settled = Vec::new();
-        for orphan in orphans {
-            settled.push([keys::meta::ORPHAN_PAGE, orphan.id.as_bytes()].concat());
-            let known = self.write_set(now).committed_page(orphan.id)?;
-            if known.as_ref() != Some(&orphan.page) {
+        for (id, page) in orphans {
+            settled.push([keys::meta::ORPHAN_PAGE, id.as_bytes()].concat());
+            let known = self.committer.write_set(self.now).committed_page(id)?;
+            let is_it = |visit: &Analysed| visit.fetched.task.queued.id == id;
+            if known.as_ref() != Some(&page) {
                 // It was visited meanwhile, and judged by what is left.
-                continue;
-            }
-            match orphan.visit {
-                Some(visit) => {
-                    visits.push(*visit);
-                    judged.push((orphan.id, orphan.page));
-                }
-                None => lost.push((orphan.id, orphan.page)),
+                visits.retain(|visit| !is_it(visit));
+            } else if visits.iter().any(is_it) {
+                judged.push((id, page));
+            } else {
+                lost.push((id, page));
             }
         }
-        let mut set = match self.judge_again(&visits)? {
-            Some(set) => *set,
-            None => {
+        let mut set = match self.committer.judge(&visits)? {
+            Collected::Changes(set) => *set,
+            Collected::Panicked => {
                 // A page on which judging fails is one that cannot be read.
                 lost.append(&mut judged);
-                self.write_set(now)
+                self.committer.write_set(self.now)
             }
         };
-        let counters = self.state.counters.clone();
+        let counters = self.committer.state.counters.clone();
         set.state.counters = Counters {
             queued: set.state.counters.queued,
             parked: set.state.counters.parked,
@@ -206,13 +228,13 @@ impl Committer {
         }
         done.rehomed = judged.len() as u64;
         done.refetched = lost.len() as u64;
-        self.write(set)
+        self.committer.write(set)
     }
 
     /// Takes over what the judge left to visits, and notes what is to be overwritten of the record
     /// that the page had.
     fn settle(&self, id: UrlId, before: &PageRecord, set: &mut WriteSet) -> Result<(), Error> {
-        for erasure in super::selected::of_record(&*self.store, &self.names, id, before)? {
+        for erasure in of_record(&*self.committer.store, &self.committer.names, id, before)? {
             let row = encode(&erasure.length);
             set.batch.put(Table::Meta, erasure.key(), row);
         }
@@ -236,12 +258,12 @@ impl Committer {
     }
 
     /// Removes the rows of pages. Returns their number.
-    fn remove(&mut self, pages: &[Vec<u8>], now: Moment) -> Result<u64, Error> {
+    fn remove(&mut self, pages: &[Vec<u8>]) -> Result<u64, Error> {
         if pages.is_empty() {
             return Ok(0);
         }
-        let mut set = self.write_set(now);
-        let identity = self.gate.identity.clone();
+        let mut set = self.committer.write_set(self.now);
+        let identity = self.committer.gate.identity.clone();
         let mut hosts = BTreeSet::new();
         let mut removed = 0;
         for key in pages {
@@ -272,25 +294,25 @@ impl Committer {
             set.batch.delete(Table::Kept, key.clone());
             set.batch.delete(Table::Meta, keys::deaths(bytes));
             set.batch.delete(Table::Pages, key.clone());
-            Forgotten::put_url(id, now.0, &mut set.batch);
+            Forgotten::put_url(id, self.now.0, &mut set.batch);
         }
         let selected = self.selected()?;
         for host in &hosts {
             forget_examples(host, &selected, &mut set)?;
         }
         // Their rows say that they are forgotten, and not only a rule.
-        let mut forgotten = Forgotten::clone(&self.gate.forgotten.load());
+        let mut forgotten = Forgotten::clone(&self.committer.gate.forgotten.0.load());
         forgotten.note_urls();
         forgotten.put(&mut set.batch);
-        self.write(set)?;
-        self.gate.forgotten.store(Arc::new(forgotten));
+        self.committer.write(set)?;
+        self.committer.gate.forgotten.0.store(Arc::new(forgotten));
         Ok(removed)
     }
 
-    fn end(&mut self, now: Moment) -> Result<(), Error> {
+    fn end(&mut self) -> Result<(), Error> {
         let selected = self.selected()?;
-        let mut set = self.write_set(now);
-        for (name, mut row) in LeftOut::read_all(&*self.store)? {
+        let mut set = self.committer.write_set(self.now);
+        for (name, mut row) in LeftOut::read_all(&*self.committer.store)? {
             if row.example.as_deref().is_some_and(|url| selected.has(url)) {
                 row.example = None;
                 let key = [keys::meta::LEFT_OUT, name.as_bytes()].concat();
@@ -298,9 +320,9 @@ impl Committer {
             }
         }
         set.batch.delete(Table::Meta, keys::meta::FORGETTING);
-        self.write(set)?;
-        self.is_forgetting = false;
-        self.tell_closed();
+        self.committer.write(set)?;
+        self.committer.is_forgetting = false;
+        self.committer.tell_closed();
         Ok(())
     }
 }
