@@ -48,7 +48,12 @@ fn with(data: &Path, text: &str) -> Vec<String> {
                 false => fs::read(&path).expect("the crawl left it"),
             };
             if memchr::memmem::find(&bytes, text.as_bytes()).is_some() {
-                found.push(path.file_name().expect("the crawl left it").to_string_lossy().into_owned());
+                found.push(
+                    path.file_name()
+                        .expect("the crawl left it")
+                        .to_string_lossy()
+                        .into_owned(),
+                );
             }
         }
     }
@@ -84,8 +89,15 @@ fn check(place: &Place) {
 #[track_caller]
 fn urls(place: &Place) -> Vec<String> {
     let pages = place.told(&["--no-text"]);
-    let path = |url: &str| url.splitn(4, '/').nth(3).expect("the crawl left it").to_owned();
-    let urls = pages.iter().map(|page| path(page["url"].as_str().expect("the crawl left it")));
+    let path = |url: &str| {
+        url.splitn(4, '/')
+            .nth(3)
+            .expect("the crawl left it")
+            .to_owned()
+    };
+    let urls = pages
+        .iter()
+        .map(|page| path(page["url"].as_str().expect("the crawl left it")));
     let mut urls: Vec<String> = urls.collect();
     urls.sort();
     urls.dedup();

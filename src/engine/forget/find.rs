@@ -153,7 +153,7 @@ impl Finder {
         let selected = &Selected::new(begun, self.identity.clone());
         match cursor {
             ForgetCursor::Documents(from) => Ok(What::Documents(from)),
-            ForgetCursor::Log(from) => self.log(from, selected, done),
+            ForgetCursor::Log(from) => self.log(from, order.dry_run, selected, done),
             ForgetCursor::Index(from) => self.index(from, selected, done),
             ForgetCursor::Pages(from) => self.pages(&from, order.dry_run, selected, done),
             ForgetCursor::Groups(from) => self.groups(&from, selected, done),
@@ -237,6 +237,7 @@ impl Finder {
     fn log(
         &self,
         from: Position,
+        is_dry_run: bool,
         selected: &Selected,
         done: &mut ForgetDone,
     ) -> Result<What, Error> {
@@ -253,7 +254,8 @@ impl Finder {
             let Some(line) = Line::parse(&line).filter(|line| line.is_about(selected)) else {
                 continue;
             };
-            done.lines += 1;
+            // What is overwritten is counted then.
+            done.lines += u64::from(is_dry_run);
             for place in line.places() {
                 self.note(&place, selected, &mut found)?;
             }
