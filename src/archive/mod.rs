@@ -4,7 +4,7 @@
 //! The engine's committer appends the records of a group of visits, syncs, and puts the [`Tail`]
 //! into the same batch as everything else that it commits. Whatever a crash left behind that tail
 //! is cut off at the next start. This room fetches and judges nothing and never changes an
-//! acknowledged byte.
+//! acknowledged byte, but for what a person has forgotten (`erase.rs`).
 //!
 //! Read in this order: `record.rs` (what is kept), `warc.rs` (segments, sync, rewind), `segment.rs`
 //! (one file), `encode.rs` (bytes), `reader.rs` (reading back), `pack.rs` (bodies of duplicates),
@@ -14,6 +14,7 @@ mod cdxj;
 mod directory;
 mod elsewhere;
 mod encode;
+mod erase;
 mod foreign;
 mod id;
 mod memory;
@@ -34,10 +35,14 @@ use serde::{Deserialize, Serialize};
 pub use cdxj::{IndexLine, LineSorter, SortedLines, index_line, index_path};
 pub use directory::replace_file;
 pub use elsewhere::{ArchiveFiles, files_of, present, set_elsewhere};
+pub use erase::{
+    Eraser, Span, for_each_capture, for_each_target, is_tombstone, records_beside,
+    take_out_of_index,
+};
 pub use foreign::RecordStream;
 pub use id::{Digest, DigestAlgorithm, RecordId};
 pub use memory::MemoryArchive;
-pub use names::{FileNames, is_archive_file};
+pub use names::{FileNames, is_archive_file, number_of};
 pub use opening::warcinfo_member;
 pub use pack::{
     MAX_DELTA_CONTENT, MAX_PACKED, PackBase, PackError, PackedBody, compress, pack, unpack,

@@ -118,6 +118,11 @@ pub(super) fn crawl_and_number(path: &Path) -> Option<(String, u32)> {
     Some((format!("{start}-{crawl}"), number.parse().ok()?))
 }
 
+/// Returns the number in the name of a file of some crawl; `None` for plain names and other files.
+pub fn number_of(name: &str) -> Option<u32> {
+    crawl_and_number(Path::new(name)).map(|(_, number)| number)
+}
+
 /// Returns `true` if a file is a WARC file by its name, whole or being written.
 pub fn is_archive_file(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -196,9 +196,11 @@ fn report(failure: &Failure) -> Exit {
                 Exit::Disk,
             )
         }
-        Failure::Engine(error @ (engine::Error::Position { .. } | engine::Error::Memory(_))) => {
-            (output::chain(error), Exit::Usage)
-        }
+        Failure::Engine(
+            error @ (engine::Error::Position { .. }
+            | engine::Error::Memory(_)
+            | engine::Error::Forget(_)),
+        ) => (output::chain(error), Exit::Usage),
         Failure::Engine(
             error @ (engine::Error::StoreMissing { .. }
             | engine::Error::Refingerprint { .. }
@@ -211,7 +213,7 @@ fn report(failure: &Failure) -> Exit {
             error @ engine::Error::Directory(DirectoryError::InUse { for_a_while, .. }),
         ) => {
             if !for_a_while {
-                hints.push("while it runs, use `gleaner status`, `pages`, `why`, `dups`, `similar` or `report` to inspect it, and `pause`, `resume`, `stop`, `seeds add` or `retry` to control it");
+                hints.push("while it runs, use `gleaner status`, `pages`, `why`, `dups`, `similar` or `report` to inspect it, and `pause`, `resume`, `stop`, `seeds add`, `retry` or `forget` to control it");
             }
             (output::chain(error), Exit::InUse)
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::protocol::{MAX_LINE, MAX_SEEDS, Request, Response};
 use super::socket::{NAME, short_path};
-use crate::engine::{Retried, RetryFilter, SeedsAdded};
+use crate::engine::{ForgetDone, ForgetOrder, Retried, RetryFilter, SeedsAdded};
 use crate::inspect::{Answer, Question};
 
 /// How long a response may take. Seeds are answered when they are committed, after the commit in
@@ -92,6 +92,23 @@ impl Client {
                 from: sum.next.take(),
             };
             if let Response::Retried(part) = self.ask(&request)? {
+                sum.add(part);
+            }
+            if sum.next.is_none() {
+                return Ok(sum);
+            }
+        }
+    }
+
+    /// Forgets pages, or lets them come back.
+    pub fn forget(&mut self, order: &ForgetOrder) -> Result<ForgetDone, Error> {
+        let mut sum = ForgetDone::default();
+        loop {
+            let request = Request::Forget {
+                order: order.clone(),
+                from: sum.next.take(),
+            };
+            if let Response::Forgotten(part) = self.ask(&request)? {
                 sum.add(part);
             }
             if sum.next.is_none() {

@@ -3,7 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Retried, RetryCursor, RetryFilter, SeedsAdded};
+use crate::engine::{
+    ForgetCursor, ForgetDone, ForgetOrder, Retried, RetryCursor, RetryFilter, SeedsAdded,
+};
 use crate::inspect::{Answer, Question};
 
 /// Maximum length of a line in bytes.
@@ -38,6 +40,13 @@ pub enum Request {
         /// Where to continue: the `next` of the previous response. `None` to begin.
         from: Option<RetryCursor>,
     },
+    /// Forget pages, or let them come back. Each request covers a limited number of rows.
+    Forget {
+        /// Which, and how.
+        order: ForgetOrder,
+        /// Where to continue: the `next` of the previous response. `None` to begin.
+        from: Option<ForgetCursor>,
+    },
     /// Answer a question.
     #[serde(untagged)]
     Ask(Question),
@@ -58,6 +67,8 @@ pub enum Response {
     Added(SeedsAdded),
     /// The requeued URLs have been committed.
     Retried(Retried),
+    /// A part of what is to be forgotten has been committed.
+    Forgotten(ForgetDone),
     /// The request failed and changed nothing.
     Refused {
         /// The error message.

@@ -168,6 +168,12 @@ async fn obey(request: &Request, control: &Control, watch: &Watch, stop: &StopHa
                 Err(error) => refused(error),
             }
         }
+        Request::Forget { order, from } => {
+            match control.forget(order.clone(), from.clone()).await {
+                Ok(done) => Response::Forgotten(done),
+                Err(error) => refused(error),
+            }
+        }
         Request::Ask(question) => ask(control, question.clone()).await,
         Request::AddSeeds { urls } => match seeds(urls, control) {
             Ok(seeds) => match control.add_seeds(seeds, true).await {

@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::clock::Clock;
 use super::commit::Committer;
+use super::forget;
 use super::ring::Open;
 use super::ring::control::Command;
 use super::ring::leaving::start_handover;
@@ -69,10 +70,12 @@ impl Crawl {
         open::mend_times(&mut committer, Clock::start().now())?;
         committer.suspects = Arc::new(Suspects::open(path.as_ref(), &*committer.store)?);
         options.features = committer.lookups.index.features().clone();
+        forget::finish(&mut committer, path.as_ref(), &options)?;
         let resumed = committer.state.queue_sequence > 0;
         let (control, commands) = Control::new(
             Arc::clone(&committer.guard),
             &committer.store,
+            path.as_ref(),
             options.clone(),
         );
         Ok(Self {

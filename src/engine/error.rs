@@ -74,6 +74,9 @@ pub enum Error {
         /// Number of these URLs.
         forgotten: u64,
     },
+    /// What was to be forgotten, or to come back, cannot be.
+    #[error("{0}")]
+    Forget(String),
     /// A given position is not the end of a line of the log.
     #[error(
         "position {position} is not in the log in {path}: {reason}; give the `position` of a line of this crawl, or omit it to start at the beginning"

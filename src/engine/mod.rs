@@ -16,6 +16,7 @@ mod crawl;
 mod error;
 mod event;
 mod failpoint;
+mod forget;
 mod learned;
 mod left_out;
 mod messages;
@@ -42,6 +43,7 @@ pub use crawl::Crawl;
 pub use error::Error;
 #[doc(hidden)]
 pub use failpoint::{Failpoint, Step};
+pub use forget::{ForgetCursor, ForgetDone, ForgetOrder, forget, is_begun as is_forgetting};
 pub(crate) use learned::budgets::{pages_now, used_up_now};
 pub(crate) use learned::deferred::{id_of as deferred_id, url_of as deferred_url};
 pub(crate) use learned::kinds::{deferred_by, for_each as for_each_kind};

@@ -22,6 +22,7 @@ use crate::page::sitemap::EntryKind;
 use crate::page::{Link, Page, Requisites, Wishes};
 use crate::url::{HostKey, Url, UrlId};
 
+use super::forget::ForgetPart;
 use super::messages::SeedsAdded;
 use super::options::LiveOptions;
 use super::requeue::PutBack;
@@ -68,6 +69,9 @@ pub struct Analysed {
     pub payload: [u8; 32],
     /// What kept the body from being read completely, and anything unusual, for the log.
     pub notes: Vec<String>,
+    /// Set if the response comes from the archive, because what the page repeated is being
+    /// forgotten: it is judged anew although it has not changed.
+    pub is_rehomed: bool,
     /// Memory for the findings; released when the visit is dropped.
     pub share: Share,
     /// How long it took to read the body.
@@ -291,6 +295,8 @@ pub enum Entry {
     Known(KnownPages),
     /// Failed URLs to be requeued.
     PutBack(Box<PutBack>),
+    /// A part of what is being forgotten, with visits out of the archive.
+    Forget(Box<ForgetPart>, Vec<Analysed>),
     /// Settings that apply from now on, and where to reply when they are in force.
     Settings(Box<LiveOptions>, oneshot::Sender<()>),
 }

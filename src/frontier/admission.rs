@@ -54,6 +54,8 @@ pub enum Admission {
     Admitted(Url, HostKey, Trail),
     /// It was admitted before.
     Known,
+    /// A person had it forgotten.
+    Forgotten,
     /// It is outside the scope of the crawl.
     OutOfScope,
     /// It matches an exclude pattern.
@@ -90,6 +92,7 @@ impl Admission {
         match self {
             Admission::Admitted(..) => "admitted",
             Admission::Known => "known",
+            Admission::Forgotten => "forgotten",
             Admission::OutOfScope => "out-of-scope",
             Admission::Excluded => "excluded",
             Admission::NotIncluded => "not-included",

@@ -8,6 +8,7 @@
 //! have its own policy ([`Policies`]).
 
 mod admission;
+mod forgotten;
 mod scope;
 
 mod seen;
@@ -23,6 +24,9 @@ mod schedule;
 mod moment;
 
 pub use admission::{Admission, Candidate, Limits, Provenance, admit};
+pub use forgotten::{
+    ForgetRules, Forgotten, MAX_RULES, Remembrance, Selection, SharedForgotten, ids_of,
+};
 pub use moment::Moment;
 pub use policy::{
     CrawlOverrides, CrawlPolicy, MAX_REQUISITES, Overrides, Policies, Policy, RequisiteMode,

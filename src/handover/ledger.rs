@@ -35,6 +35,30 @@ impl Ledger {
         Ok(Self { path, handed })
     }
 
+    /// Returns how far the way out is that went farthest, of all that there ever were. One whose
+    /// file cannot be read is taken to have let everything go.
+    pub(super) fn farthest(directory: &Path) -> io::Result<Handed> {
+        let mut farthest = Handed::default();
+        let entries = match fs::read_dir(directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(farthest),
+            entries => entries?,
+        };
+        for entry in entries {
+            let path = entry?.path();
+            if path.extension().is_none_or(|it| it != "json") {
+                continue;
+            }
+            let all = Handed {
+                pages: u32::MAX,
+                texts: u32::MAX,
+            };
+            let handed: Handed = serde_json::from_slice(&fs::read(&path)?).unwrap_or(all);
+            farthest.pages = farthest.pages.max(handed.pages);
+            farthest.texts = farthest.texts.max(handed.texts);
+        }
+        Ok(farthest)
+    }
+
     /// Writes that further files have left.
     pub(super) fn write(&mut self, handed: Handed) -> io::Result<()> {
         replace_file(&self.path, &serde_json::to_vec(&handed)?)?;

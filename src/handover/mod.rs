@@ -77,6 +77,9 @@ pub struct Credentials {
     pub token: Option<Secret>,
 }
 
+/// The directory in a data directory that says what has left.
+const HANDED: &str = "handed";
+
 /// How many files of both archives are closed, and known to be by the store: those with lower
 /// numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,6 +108,16 @@ pub struct HandoverState {
     /// Why it failed the last time.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub error: String,
+}
+
+/// Returns the numbers of files of which copies may be elsewhere: those that a command was run for,
+/// or that were uploaded, have lower ones.
+///
+/// # Errors
+///
+/// Those of the operating system.
+pub fn handed_over(data: &Path) -> io::Result<Closed> {
+    Ledger::farthest(&data.join(HANDED))
 }
 
 /// The files of both archives.
@@ -139,7 +152,7 @@ impl Handover {
         state: &watch::Sender<Vec<HandoverState>>,
         stopped: impl Future<Output = ()> + Send + 'static,
     ) -> io::Result<Option<Self>> {
-        let directory = data.join("handed");
+        let directory = data.join(HANDED);
         let over = watch::Sender::new(false);
         let asked = watch::Sender::new(false);
         let mut ways: Vec<Way> = Vec::new();

@@ -4,19 +4,16 @@
 //! Only reads files, so it works beside the process that has the store locked. What that process
 //! has not committed is never read, because a kill would take it back. Lines are never changed.
 
-use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read as _, Take};
+use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::engine::{DataDirectory, DirectoryError, Error, open_store};
-use crate::journal::{Acknowledged, AcknowledgedFile, Position, current_path, full_path};
-use crate::journal::{LogError, LogLine};
+use crate::journal::{
+    Acknowledged, AcknowledgedFile, FORGOTTEN_LINE, LogError, LogLine, LogReader, Position,
+};
 use crate::rows::{DiskState, LogTail};
-
-/// Maximum length of a line, in bytes: URLs are limited to 16 KiB, headers to a setting far below.
-const MAX_LINE: u64 = 4 << 20;
 
 /// Time without news after which the reader checks whether the crawl is still running.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -36,10 +33,7 @@ pub enum Outlook {
 pub struct Feed {
     data: PathBuf,
     log: PathBuf,
-    end: LogTail,
-    /// Position behind the last line that was returned.
-    position: Position,
-    file: Option<BufReader<Take<File>>>,
+    lines: LogReader,
     last_news: Instant,
 }
 
@@ -55,10 +49,8 @@ impl Feed {
         };
         let mut feed = Self {
             data: data.to_owned(),
+            lines: LogReader::new(&log, after, end),
             log,
-            end,
-            position: after,
-            file: None,
             last_news: Instant::now(),
         };
         feed.check_position()?;
@@ -69,30 +61,17 @@ impl Feed {
     /// be committed. Lines that cannot be read are skipped.
     pub fn read_line(&mut self) -> Result<Option<(LogLine, Position)>, Error> {
         loop {
-            let is_full = self.position.file < self.end.rotated;
-            let beyond =
-                (self.position.file, self.position.byte) >= (self.end.rotated, self.end.bytes);
-            if !is_full && beyond {
+            let line = self.lines.next_line();
+            let Some(line) = line.map_err(|error| self.failed(error))? else {
                 return Ok(None);
-            }
-            let Some(line) = self
-                .next_in_file(is_full)
-                .map_err(|error| self.failed(error))?
-            else {
-                if !is_full {
-                    return Ok(None);
-                }
-                self.position = Position {
-                    file: self.position.file + 1,
-                    byte: 0,
-                };
-                self.file = None;
-                continue;
             };
+            if line.starts_with(FORGOTTEN_LINE) {
+                continue;
+            }
             match serde_json::from_slice(&line) {
-                Ok(line) => return Ok(Some((line, self.position))),
+                Ok(line) => return Ok(Some((line, self.lines.position))),
                 Err(error) => {
-                    tracing::warn!(%error, before = %self.position, "a line of the fetch log cannot be read");
+                    tracing::warn!(%error, before = %self.lines.position, "a line of the fetch log cannot be read");
                 }
             }
         }
@@ -100,9 +79,9 @@ impl Feed {
 
     /// Updates how far the log is committed.
     pub fn refresh(&mut self) -> Result<Outlook, Error> {
-        let known = self.end;
+        let known = self.lines.end;
         let found = self.look()?;
-        if self.end != known {
+        if self.lines.end != known {
             self.last_news = Instant::now();
             return Ok(Outlook::Running);
         }
@@ -128,77 +107,35 @@ impl Feed {
             ..Acknowledged::default()
         });
         // After a kill, the store may acknowledge more than the file does.
-        self.end = self.end.max(found.tail);
+        self.lines.end = self.lines.end.max(found.tail);
         Ok(found)
-    }
-
-    /// Returns the next line of this file without its end, or `None` at the end of the file or of
-    /// what may be read of it.
-    fn next_in_file(&mut self, is_full: bool) -> io::Result<Option<Vec<u8>>> {
-        let Position { file, byte } = self.position;
-        if self.file.is_none() {
-            let Some(mut opened) = self.open_file()? else {
-                tracing::warn!(
-                    file,
-                    "a file of the fetch log was moved away; its lines are skipped"
-                );
-                return Ok(None);
-            };
-            io::Seek::seek(&mut opened, io::SeekFrom::Start(byte))?;
-            self.file = Some(BufReader::new(opened.take(0)));
-        }
-        let Some(reader) = &mut self.file else {
-            return Ok(None);
-        };
-        // Reads no byte further, because the buffer would then hold what a kill takes back.
-        let buffered = byte + reader.buffer().len() as u64;
-        let end = if is_full { u64::MAX } else { self.end.bytes };
-        reader.get_mut().set_limit(end.saturating_sub(buffered));
-        let mut line = Vec::new();
-        let read = reader.take(MAX_LINE).read_until(b'\n', &mut line)?;
-        self.position.byte += read as u64;
-        Ok((read > 0).then_some(line))
-    }
-
-    /// Opens the file of the position, or returns `None` if it no longer exists.
-    fn open_file(&self) -> io::Result<Option<File>> {
-        let full = full_path(&self.log, self.position.file);
-        loop {
-            match File::open(&full) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                opened => return opened.map(Some),
-            }
-            if self.position.file < self.end.rotated {
-                return Ok(None);
-            }
-            match File::open(current_path(&self.log)) {
-                // The file was full in the meantime, so this may be the one after it.
-                Ok(_) if full.exists() => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound && full.exists() => {}
-                opened => return opened.map(Some),
-            }
-        }
     }
 
     /// Refuses a position at which no line of this log ends.
     fn check_position(&mut self) -> Result<(), Error> {
-        let Position { file, byte } = self.position;
+        let Position { file, byte } = self.lines.position;
         let refused = |reason| {
             Err(Error::Position {
-                position: self.position,
+                position: self.lines.position,
                 path: self.log.clone(),
                 reason,
             })
         };
-        let is_beyond = (file, if file < self.end.rotated { 0 } else { byte })
-            > (self.end.rotated, self.end.bytes);
+        let is_beyond = (
+            file,
+            if file < self.lines.end.rotated {
+                0
+            } else {
+                byte
+            },
+        ) > (self.lines.end.rotated, self.lines.end.bytes);
         if is_beyond {
             return refused("it is beyond the end of what is committed");
         }
         if byte == 0 {
             return Ok(());
         }
-        let Some(opened) = self.open_file().map_err(|error| self.failed(error))? else {
+        let Some(opened) = self.lines.open_file().map_err(|error| self.failed(error))? else {
             return refused("its file was moved away");
         };
         let mut before = [0];
@@ -249,7 +186,7 @@ fn acknowledged(log: &Path) -> Result<Option<Acknowledged>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::FetchLog;
+    use crate::journal::{FetchLog, full_path};
 
     fn lines(numbers: std::ops::Range<usize>) -> Vec<LogLine> {
         let line = |number| LogLine {
@@ -290,7 +227,7 @@ mod tests {
                 expected = number + 1;
             }
         }
-        let behind: Position = feed.position.to_string().parse().unwrap();
+        let behind: Position = feed.lines.position.to_string().parse().unwrap();
         assert!(behind.file > 1, "the log was rotated");
         drop(log);
         assert_eq!(

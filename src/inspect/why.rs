@@ -12,8 +12,9 @@ use super::{Error, HostNow, LearnedKind, moment, time_of};
 use crate::dedup::Similarity;
 use crate::engine::{View, deferred_by, used_up_now};
 use crate::frontier::{
-    Admission, HostState, Purpose, QueuedUrl, RobotsMode, RobotsRow, RobotsState, RobotsVerdict,
-    ScopeKind, admits_by_entries, for_each_waiting, path_and_query, was_never_asked,
+    Admission, Forgotten, HostState, Moment, Purpose, QueuedUrl, Remembrance, RobotsMode,
+    RobotsRow, RobotsState, RobotsVerdict, ScopeKind, admits_by_entries, for_each_waiting, ids_of,
+    path_and_query, was_never_asked,
 };
 use crate::journal::RecordPlace;
 use crate::learn::{Trail, Trap, TrapMode, by_form};
@@ -39,6 +40,10 @@ pub struct Why {
     /// If it is a requisite, the page that needs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needed_by: Option<String>,
+    /// If a person had it forgotten, since when; empty if it is by host or prefix and it was never
+    /// visited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forgotten: Option<String>,
     /// Its first link that was refused, if it was never admitted and the reason was noted.
     #[serde(default)]
     pub refused: Option<RefusedNow>,
@@ -261,6 +266,7 @@ pub(super) fn why(view: &View, url: &str) -> Result<Why, Error> {
     Ok(Why {
         url: url.to_string(),
         canonical: identity.canonical(url).to_string(),
+        forgotten: forgotten(store, url, &identity)?,
         refused: match (&queued, &visit) {
             (None, None) => refused(store, page_id)?,
             _ => None,
@@ -289,6 +295,20 @@ pub(super) fn why(view: &View, url: &str) -> Result<Why, Error> {
         needed_by,
         host: host_state.map(|state| HostNow::of(host.as_str(), &state)),
     })
+}
+
+/// Since when a URL is forgotten, if it is.
+fn forgotten(store: &dyn Store, url: &Url, identity: &Identity) -> Result<Option<String>, Error> {
+    let ids = ids_of(url, identity);
+    if Forgotten::read(store)?.of(url, &ids, store)? != Remembrance::Forgotten {
+        return Ok(None);
+    }
+    for id in ids {
+        if let Some(since) = Forgotten::since(id, store)? {
+            return Ok(Some(moment(Moment(since))));
+        }
+    }
+    Ok(Some(String::new()))
 }
 
 /// The URL of the page with this id.

@@ -9,6 +9,7 @@ mod content;
 mod fetch_log;
 mod page_line;
 mod position;
+mod reader;
 mod texts;
 
 pub use acknowledged::{Acknowledged, AcknowledgedFile};
@@ -17,4 +18,5 @@ pub use content::Content;
 pub use fetch_log::{FetchLog, LogError, LogLine, current_path, full_path};
 pub use page_line::{Digests, PageGroup, PageLine, RecordPlace};
 pub use position::Position;
+pub use reader::{FORGOTTEN_LINE, LogReader};
 pub use texts::{ReadText, Texts};

@@ -67,14 +67,20 @@ impl From<&Verdict> for VisitVerdict {
     fn from(verdict: &Verdict) -> Self {
         match verdict {
             Verdict::Unique => Self::Unique,
-            Verdict::Duplicate(repeat) => match repeat.tier {
-                Tier::Raw => Self::Raw,
-                Tier::Normalized => Self::Normalized,
-                Tier::Content => Self::Content,
-                Tier::Near => Self::Near,
-            },
+            Verdict::Duplicate(repeat) => repeat.tier.into(),
             Verdict::Unchanged(_) => Self::Unchanged,
             Verdict::Ineligible(_) => Self::Ineligible,
+        }
+    }
+}
+
+impl From<Tier> for VisitVerdict {
+    fn from(tier: Tier) -> Self {
+        match tier {
+            Tier::Raw => Self::Raw,
+            Tier::Normalized => Self::Normalized,
+            Tier::Content => Self::Content,
+            Tier::Near => Self::Near,
         }
     }
 }

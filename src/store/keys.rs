@@ -86,6 +86,17 @@ pub mod meta {
     /// Present once the rows of `Robots` were searched for what versions before wrote of such
     /// hosts.
     pub const ROBOTS_SEARCHED: &[u8] = b"robots-searched";
+    /// What a person had forgotten by rule: hosts and prefixes.
+    pub const FORGOTTEN: &[u8] = b"forgotten";
+    /// Prefix of the URLs that were forgotten, by URL id (16 bytes); the row says when.
+    pub const FORGOTTEN_URL: &[u8] = b"forgotten/";
+    /// What is being forgotten, until that is done.
+    pub const FORGETTING: &[u8] = b"forgetting";
+    /// Prefix of the pages that are judged again because what they repeat is being forgotten, by
+    /// URL id (16 bytes).
+    pub const ORPHAN_PAGE: &[u8] = b"orphan-page/";
+    /// Prefix of what is to be overwritten in files, by the kind of file, its name and the offset.
+    pub const ERASE: &[u8] = b"erase/";
     /// Prefix of the hosts at private addresses that the user gave as seeds.
     pub const CONSENT: &[u8] = b"consent/";
 }
@@ -301,6 +312,9 @@ pub fn parse_template_change(prefix: &[u8], key: &[u8]) -> Option<u64> {
 pub fn parts(document: u64) -> Vec<u8> {
     document.to_be_bytes().to_vec()
 }
+
+/// Prefix of the rows of pages in `Groups`.
+pub const GROUPS: &[u8] = &[0];
 
 /// Returns the key of a page's row in `Groups`.
 pub fn group(id: &[u8; 16]) -> Vec<u8> {

@@ -18,6 +18,7 @@
 //! - `extract`: pages without a crawl.
 //! - `stop`, `bad_input`, `recovery`, `crash`: ends that nobody wished for.
 //! - `check`: what they leave.
+//! - `forget`: takedowns.
 //! - `formats`: data directories that earlier versions wrote.
 //! - `library`: what a program does with gleaner that is not the command.
 //! - `memory`: what does not grow.
@@ -77,6 +78,7 @@ mod extract;
 
 mod bad_input;
 mod check;
+mod forget;
 mod formats;
 mod recovery;
 mod stop;

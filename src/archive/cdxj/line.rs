@@ -23,6 +23,8 @@ pub fn index_path(warc: &Path) -> PathBuf {
 /// What a line says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexLine {
+    /// URL of the capture.
+    pub url: String,
     /// Offset of the record.
     pub offset: u64,
     /// Its length, in bytes.
@@ -42,6 +44,7 @@ impl IndexLine {
         let fields: serde_json::Value = serde_json::from_str(parts.next()?).ok()?;
         let number = |name: &str| fields.get(name)?.as_str()?.parse().ok();
         Some(Self {
+            url: fields.get("url")?.as_str()?.to_owned(),
             offset: number("offset")?,
             length: number("length")?,
             filename: fields.get("filename")?.as_str()?.to_owned(),

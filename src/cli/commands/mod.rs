@@ -5,6 +5,7 @@ mod demo;
 mod control;
 mod crawl;
 mod daemon;
+mod forget;
 mod retry;
 
 mod check;
@@ -55,6 +56,8 @@ pub(super) enum Command {
     Retry(retry::Arguments),
     /// Turn duplicates back into stored pages
     Restore(duplicates::restore::Arguments),
+    /// Remove pages for good, from the archive too, and never fetch them again
+    Forget(forget::Arguments),
     /// Show the state of a crawl
     Status(status::Arguments),
     /// List the URLs that wait
@@ -136,6 +139,7 @@ impl Command {
             Self::Seeds(command) => control::seeds(&command),
             Self::Retry(arguments) => retry::run(&arguments),
             Self::Restore(arguments) => duplicates::restore::run(&arguments),
+            Self::Forget(arguments) => forget::run(&arguments),
             Self::Status(arguments) => status::run(&arguments),
             Self::Queue(command) => queue::run(&command),
             Self::Pages(arguments) => pages::run(&arguments, screen),

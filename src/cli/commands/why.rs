@@ -59,7 +59,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     output::print_answer(&*why, arguments.json, |why| in_words(why, end.as_deref()))?;
     match why.state {
-        UrlState::Unknown => Err(Failure::Answered(Exit::Unknown)),
+        UrlState::Unknown if why.forgotten.is_none() => Err(Failure::Answered(Exit::Unknown)),
         _ => Ok(()),
     }
 }
@@ -177,7 +177,14 @@ fn in_words(why: &Why, end: Option<&Why>) -> String {
             say("original", &stored(record));
         }
     }
-    if why.state == UrlState::Unknown {
+    if let Some(since) = &why.forgotten {
+        let since = match since.is_empty() {
+            true => String::new(),
+            false => format!(" since {since}"),
+        };
+        let state = format!("forgotten at a person's request{since} (gleaner forget)");
+        say("state", &state);
+    } else if why.state == UrlState::Unknown {
         say("state", &never_admitted(why));
     }
     if why.state == UrlState::Deferred {

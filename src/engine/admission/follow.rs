@@ -116,7 +116,7 @@ impl Gate {
     ) -> Result<(), Error> {
         // Most links are known, so this is checked before anything is copied.
         let mut origin = Origin::Link;
-        if group.is_seen(link.id) {
+        if self.forgotten.is_known((link.id, &link.url), group)? {
             if !is_of_its_own(&task.host, (link.id, &link.url), group)? {
                 group.set.count_link(&Admission::Known, &link.url);
                 return Ok(());

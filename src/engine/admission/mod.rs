@@ -7,6 +7,7 @@
 mod deferred;
 mod elsewhere;
 mod follow;
+mod forgotten;
 mod known;
 mod refused;
 mod requisites;
@@ -16,6 +17,7 @@ mod sweep;
 
 pub(crate) use elsewhere::note_given_up;
 pub(crate) use follow::follow_canonical_form;
+pub(crate) use forgotten::ForgottenNow;
 pub(crate) use known::{is_without_page, know};
 pub(crate) use refused::{MAX_REFUSED, is_noted};
 pub(crate) use requisites::{follow_moved_requisite, follow_requisites};
@@ -29,13 +31,14 @@ use crate::engine::learned::budgets::{count_admitted, used_up};
 use crate::engine::learned::hearsay::is_hearsay;
 use crate::engine::learned::kinds::Learning;
 use crate::frontier::{
-    Admission, Candidate, FetchTask, LAST, Limits, Policies, Provenance, Purpose, QueuedUrl, Scope,
-    SharedPolicies, admit, class_of,
+    Admission, Candidate, FetchTask, LAST, Limits, Policies, Provenance, Purpose, QueuedUrl,
+    Remembrance, Scope, SharedPolicies, admit, class_of,
 };
 use crate::learn::Trap;
 use crate::rows::{Reason, ReasonKind};
 use crate::url::{HostKey, Identity, Url, UrlId};
 use deferred::Suspicion;
+use forgotten::comes_back;
 
 /// Maximum length of a URL's hop path, in letters.
 const MAX_PATH: usize = 50;
@@ -49,6 +52,7 @@ pub(crate) struct Gate {
     pub(crate) limits: Limits,
     pub(crate) policies: SharedPolicies,
     pub(crate) identity: Identity,
+    pub(crate) forgotten: ForgottenNow,
     /// Whether it was said that no more URLs can be deferred.
     pub(crate) is_full_told: AtomicBool,
 }
@@ -124,7 +128,7 @@ impl Gate {
         source: Source<'_>,
         group: &mut Group<'_>,
     ) -> Result<bool, Error> {
-        let answer = self.judge(&queued, origin, source.page, group);
+        let answer = self.judge(&queued, origin, source.page, group)?;
         let Admission::Admitted(url, host, trail) = &answer else {
             group.set.count_link(&answer, &queued.url);
             group.refuse(&answer, (queued.id, &queued.url), queued.via)?;
@@ -189,10 +193,17 @@ impl Gate {
         origin: Origin,
         from: Option<&Url>,
         group: &mut Group<'_>,
-    ) -> Admission {
+    ) -> Result<Admission, Error> {
+        let remembrance = self
+            .forgotten
+            .remembrance_of((queued.id, &queued.url), group)?;
+        if remembrance == Remembrance::Forgotten {
+            return Ok(Admission::Forgotten);
+        }
         // The cheapest check first: nine of ten links are known.
-        if !origin.may_be_known() && group.is_seen(key_of(queued)) {
-            return Admission::Known;
+        let may_be_known = origin.may_be_known() || remembrance == Remembrance::Back;
+        if !may_be_known && group.is_seen(key_of(queued)) {
+            return Ok(Admission::Known);
         }
         let candidate = Candidate {
             url: &queued.url,
@@ -202,7 +213,11 @@ impl Gate {
             from,
             provenance: origin.provenance(),
         };
-        admit(&candidate, &self.scope, &self.limits, &self.policies.load())
+        let admission = admit(&candidate, &self.scope, &self.limits, &self.policies.load());
+        if remembrance == Remembrance::Back && matches!(admission, Admission::Admitted(..)) {
+            comes_back(queued.id, group);
+        }
+        Ok(admission)
     }
 
     /// Returns the part of this that learning needs.

@@ -6,13 +6,14 @@
 //! written, because a player of archives asks for that, and because a URL may be a page too: then
 //! it is visited as one, whatever was fetched before.
 
+use super::forgotten::comes_back;
 use super::{Gate, extended};
 use crate::engine::Error;
 use crate::engine::commit::Group;
 use crate::engine::learned::requisites::{begin, end, opened, room, used_up};
 use crate::fetch::Exchange;
 use crate::frontier::{
-    Admission, FetchTask, Purpose, QueuedUrl, Reading, RequisiteMode, RequisiteOf,
+    Admission, FetchTask, Purpose, QueuedUrl, Reading, Remembrance, RequisiteMode, RequisiteOf,
 };
 use crate::learn::{Trail, Trap};
 use crate::page::{RequisiteKind, Requisites};
@@ -175,7 +176,9 @@ impl<'a> Needing<'a> {
             trail,
             ..QueuedUrl::new(url.into(), needed.id)
         };
-        group.see(needed.id);
+        if !group.see(needed.id) {
+            comes_back(needed.id, group);
+        }
         opened(self.page, needed.reading, &host, &mut group.set)?;
         group.set.queue(queued, host)
     }
@@ -188,7 +191,14 @@ impl<'a> Needing<'a> {
     ) -> Result<(Admission, Option<&'static str>), Error> {
         let limits = &self.gate.limits;
         let refused = |answer| Ok((answer, None));
-        if self.is_at_hand(needed, group)? {
+        let gate = self.gate;
+        let remembrance = gate
+            .forgotten
+            .remembrance((needed.id, &needed.url), group)?;
+        if remembrance == Remembrance::Forgotten {
+            return refused(Admission::Forgotten);
+        }
+        if remembrance == Remembrance::Usual && self.is_at_hand(needed, group)? {
             return refused(Admission::Known);
         }
         let (url, host) = (&needed.url, HostKey::of(&needed.url));

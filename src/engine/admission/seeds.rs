@@ -7,7 +7,7 @@ use crate::engine::commit::Group;
 use crate::engine::messages::SeedsAdded;
 use crate::engine::visit::Seeds;
 use crate::fetch::Guard;
-use crate::frontier::QueuedUrl;
+use crate::frontier::{QueuedUrl, Remembrance};
 use crate::rows::LostSeed;
 use crate::store::{Table, keys};
 use crate::url::{HostKey, Url};
@@ -34,22 +34,30 @@ impl Gate {
                 added.new += 1;
             } else {
                 added.known += 1;
-                self.note_refused(seed, group);
+                note_refused(self, seed, group)?;
             }
         }
         group.set.end_receipt();
         Ok(added)
     }
+}
 
-    /// Notes that a seed is lost if it was not admitted although it is not known.
-    fn note_refused(&self, seed: &Url, group: &mut Group<'_>) {
-        let id = self.identity.id(seed);
-        if !group.is_seen(id) {
-            let lost = LostSeed {
-                url: seed.to_string(),
-                reason: "it is too long (crawl.max_url_length)".to_owned(),
-            };
-            group.set.end_seed(id, Some(lost));
-        }
+/// Notes that a seed is lost if it was not admitted although it is not known.
+fn note_refused(gate: &Gate, seed: &Url, group: &mut Group<'_>) -> Result<(), Error> {
+    let id = gate.identity.id(seed);
+    let remembrance = gate.forgotten.remembrance((id, seed), group)?;
+    if remembrance == Remembrance::Forgotten {
+        let lost = LostSeed {
+            url: seed.to_string(),
+            reason: "it is forgotten (gleaner forget)".to_owned(),
+        };
+        group.set.end_seed(id, Some(lost));
+    } else if !group.is_seen(id) {
+        let lost = LostSeed {
+            url: seed.to_string(),
+            reason: "it is too long (crawl.max_url_length)".to_owned(),
+        };
+        group.set.end_seed(id, Some(lost));
     }
+    Ok(())
 }

@@ -113,7 +113,7 @@ impl Gate {
         group: &mut Group<'_>,
     ) -> Result<(), Error> {
         let is_known = match listed.kind {
-            EntryKind::Page => group.is_seen(listed.id),
+            EntryKind::Page => self.forgotten.is_known((listed.id, &listed.url), group)?,
             EntryKind::Sitemap => group.is_seen(as_sitemap(listed.id)),
         };
         let Ok(url) = url::parse(&listed.url) else {

@@ -129,7 +129,7 @@ impl Expiry {
 
 /// Retires expiring documents in the runs, and purges these when half of all documents have
 /// expired.
-fn retire(lookups: &mut Lookups, set: &mut WriteSet) {
+pub(crate) fn retire(lookups: &mut Lookups, set: &mut WriteSet) {
     let catalog = &mut lookups.catalog;
     catalog.retire(DEDUP_RUNS, set.expired.iter().copied());
     let chunks: BTreeSet<u64> = set.expired.iter().map(|id| id / RETIRED_CHUNK).collect();

@@ -3,6 +3,7 @@
 use crate::engine::Error;
 use crate::engine::commit::WriteSet;
 use crate::engine::visit::Judged;
+use crate::frontier::Purpose;
 use crate::rows::{Claim, Fate, Judgement, Merits, PageRecord, Rank, cluster_rows};
 use crate::store::{Table, keys};
 use crate::url::{HostKey, Identity, UrlId};
@@ -64,6 +65,20 @@ pub(super) fn file(
         host.duplicates = (host.duplicates + is.1).saturating_sub(was.1);
     }
     Ok(())
+}
+
+/// Files a page whose record is removed nowhere.
+pub(crate) fn file_gone(
+    of: (UrlId, &HostKey),
+    page: &PageRecord,
+    identity: &Identity,
+    set: &mut WriteSet,
+) -> Result<(), Error> {
+    let gone = PageRecord {
+        fate: Fate::failed(Purpose::Page, "", String::new(), None),
+        ..page.clone()
+    };
+    file(of, Some(page), &gone, identity, set)
 }
 
 /// Returns what a page adds to the counts of its host: judged, duplicates.

@@ -13,12 +13,14 @@ mod revisit;
 mod robots;
 mod succession;
 
-pub(crate) use expiry::{Expiry, is_mostly_dead, read_retired};
+pub(crate) use expiry::{Expiry, is_mostly_dead, read_retired, retire};
 pub use kept::body_place;
+pub(crate) use membership::file_gone;
 pub(crate) use page_records::{validators, write_page_record};
 pub(crate) use queue::visit_sitemap_again;
 pub(crate) use requeue::find;
 pub use requeue::{retry, retry_classes};
+pub(crate) use restore::stored_head;
 pub use restore::{RestoreFilter, Restored, restore};
 pub(crate) use revisit::{Revisits, bound_revisits};
 pub(crate) use robots::{forget as forget_robots, keep as keep_robots, never_asked};

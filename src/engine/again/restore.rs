@@ -269,7 +269,7 @@ fn restored(found: &Found, reader: &Reader, group: &mut Group<'_>) -> (NewRecord
 
 /// Returns the head of a response whose content coding was undone: it names the coding under
 /// another name, and the length of the body as it is.
-fn stored_head(content: &Content) -> Vec<u8> {
+pub(crate) fn stored_head(content: &Content) -> Vec<u8> {
     let is_coded = content.is_coded() || content.header("content-encoding").is_none();
     if is_coded {
         return content.head().to_vec();

@@ -7,6 +7,7 @@
 
 mod changing;
 mod closing;
+mod forgetting;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -61,6 +62,8 @@ pub(crate) struct Committer {
     /// Age at which a file of either archive is closed, however small it is.
     pub(crate) max_file_age: Option<Duration>,
     pub(crate) closed: watch::Sender<Closed>,
+    /// Set while something is being forgotten: no file leaves before it is out of it.
+    pub(crate) is_forgetting: bool,
     pub(crate) bodies: Bodies,
     pub(crate) log: FetchLog,
     pub(crate) state: CrawlState,
@@ -171,6 +174,7 @@ impl Committer {
                 Entry::Seeds(seeds) => self.commit_seeds(seeds, now)?,
                 Entry::Known(known) => self.commit_known(known, now)?,
                 Entry::PutBack(part) => self.put_back(*part, now)?,
+                Entry::Forget(part, visits) => self.forget(*part, visits, now)?,
                 Entry::Settings(settings, reply) => {
                     self.change(*settings)?;
                     // Whoever asked may be gone.

@@ -149,6 +149,9 @@ fn own_of<'a>(judged: &'a Judged<'_>) -> Option<&'a OwnLines> {
 /// an original that is still live.
 fn unchanged(judged: &Judged<'_>, group: &Group<'_>) -> Result<Option<Repeat>, Error> {
     let analysed = judged.analysed;
+    if analysed.is_rehomed {
+        return Ok(None);
+    }
     let (Some(previous), Ok(own)) = (judged.previous.as_deref(), &analysed.fingerprints) else {
         return Ok(None);
     };

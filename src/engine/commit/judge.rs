@@ -72,20 +72,18 @@ impl Judge<'_> {
             let key = keys::deaths(id.as_bytes());
             group.set.batch.delete(Table::Meta, key);
         }
-        if let Purpose::Requisite(of) = analysed.fetched.task.queued.purpose {
+        let task = &analysed.fetched.task;
+        let is_over = self.gate.forgotten.is_forgotten(task, group)?
+            || was_visited_meanwhile(analysed, group)?;
+        if is_over {
+            let (judged, none) = (not_judged(analysed), VisitEffects::default());
+            return acknowledge(&judged, none, End::Done, self.gate, group);
+        }
+        if let Purpose::Requisite(of) = task.queued.purpose {
             return self.requisite(analysed, of, group);
         }
-        if was_visited_meanwhile(analysed, group)? {
-            return acknowledge(
-                &not_judged(analysed),
-                VisitEffects::default(),
-                End::Done,
-                self.gate,
-                group,
-            );
-        }
         let mut judged = compare(analysed, self.rules, self.bodies.forms(), group)?;
-        let expectation = analysed.fetched.task.queued.expectation;
+        let expectation = task.queued.expectation;
         if matches!(expectation, Expectation::Again { .. }) && self.retry(&judged).is_none() {
             let effects = check_again(&judged, group)?;
             return acknowledge(&judged, effects, End::Done, self.gate, group);
@@ -298,7 +296,8 @@ impl Judge<'_> {
 /// as a sitemap too.
 fn was_visited_meanwhile(analysed: &Analysed, group: &mut Group<'_>) -> Result<bool, Error> {
     let task = &analysed.fetched.task;
-    let is_first = !task.queued.revisit && task.queued.purpose != Purpose::Robots;
+    let is_page = !matches!(task.queued.purpose, Purpose::Robots | Purpose::Requisite(_));
+    let is_first = !task.queued.revisit && is_page;
     let known = group.set.known_host(&task.host)?;
     let was_swept = known.is_some_and(|state| state.suspicions.swept);
     let may_be_double = was_swept || group.is_seen(as_sitemap(task.queued.id));

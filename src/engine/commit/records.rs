@@ -105,9 +105,12 @@ pub(super) fn of(judged: &Judged<'_>, exchange: &Exchange, keeping: Keeping) -> 
     }
     if let Some(main) = main {
         let id = main.id();
-        records
-            .all
-            .push(Record::request(&capture, exchange.request_head.clone(), id));
+        // A response out of the archive was requested before.
+        if !exchange.request_head.is_empty() {
+            records
+                .all
+                .push(Record::request(&capture, exchange.request_head.clone(), id));
+        }
         if keep {
             records.response = Some((records.all.len(), id));
         }

@@ -5,6 +5,7 @@
 //! committed. Each host, domain, page and learned row is read at most once per group and written
 //! once.
 
+mod parked;
 mod told;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -29,6 +30,7 @@ use crate::rows::{
 use crate::sites::SiteName;
 use crate::store::{Batch, Store, Table, decode, encode, keys};
 use crate::url::{HostKey, Site, Url, UrlId};
+use parked::Parked;
 use told::{Before, tell_robots};
 
 /// The changes of a group.
@@ -96,6 +98,8 @@ pub(crate) struct WriteSet {
     pub(super) deferred_count: Option<(u64, u64)>,
     /// Where seeds have moved to, each with the URL that says so: they are in scope from then on.
     pub(crate) moved: Vec<(Url, Url)>,
+    /// URLs that were forgotten, told to come back, and are queued by the group.
+    pub(crate) came_back: HashSet<UrlId>,
     /// URLs and hosts that were parked before.
     parked: Parked,
 }
@@ -137,22 +141,6 @@ struct DomainRow {
 struct LearnedRow {
     row: Option<Vec<u8>>,
     is_changed: bool,
-}
-
-/// URLs queued at parked hosts, and the number of those hosts.
-#[derive(Debug, Default, Clone, Copy)]
-struct Parked {
-    urls: u64,
-    hosts: u64,
-}
-
-impl Parked {
-    fn add(&mut self, host: &HostState) {
-        if host.parked && host.queued > 0 {
-            self.urls += host.queued;
-            self.hosts += 1;
-        }
-    }
 }
 
 /// A write set that is ready to be committed, and what is applied to memory afterwards.
@@ -210,6 +198,7 @@ impl WriteSet {
             deferred: BTreeMap::new(),
             deferred_count: None,
             moved: Vec::new(),
+            came_back: HashSet::new(),
             parked: Parked::default(),
         }
     }

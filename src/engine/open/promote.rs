@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use arc_swap::ArcSwap;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
@@ -15,7 +16,7 @@ use crate::archive::{
     Digest, DuplicateBodies, Start, StorePolicy, Tail, WarcArchive, WarcOptions, set_elsewhere,
 };
 use crate::engine::Options;
-use crate::engine::admission::Gate;
+use crate::engine::admission::{ForgottenNow, Gate};
 use crate::engine::again::{Expiry, Revisits};
 use crate::engine::commit::{
     Bodies, CheckpointLimits, Checkpoints, Committer, Reclaiming, Shelf, end_of_texts,
@@ -24,7 +25,7 @@ use crate::engine::error::Error;
 use crate::engine::failpoint::Failpoint;
 use crate::engine::ring::observe::{MemoryUse, Pulse};
 use crate::fetch::{Authority, Guard};
-use crate::frontier::{RobotsMode, Scope, SharedPolicies};
+use crate::frontier::{Forgotten, RobotsMode, Scope, SharedPolicies};
 use crate::journal::FetchLog;
 use crate::rows::{ArchiveNames, Counters, CrawlState, DiskState, deferred_urls};
 use crate::store::{Batch, Durability, Store, Table, decode, encode, for_each, keys};
@@ -117,6 +118,8 @@ pub(super) fn promote(
         Some(row) => Some(decode(Table::Meta, &row)?),
         None => None,
     };
+    let forgotten = Forgotten::read(&*store)?;
+    let is_forgetting = store.get(Table::Meta, keys::meta::FORGETTING)?.is_some();
     let revisits = Revisits::open(options.revisit.clone(), &*store, state.revisits_from)?;
     Ok(Committer {
         counters,
@@ -128,6 +131,7 @@ pub(super) fn promote(
         bodies: Bodies::new(options.archive.duplicate_bodies, warc, plan.bases),
         names: Arc::new(names),
         closed: watch::Sender::default(),
+        is_forgetting,
         max_file_age: options.archive.max_age,
         log,
         lookups,
@@ -137,6 +141,7 @@ pub(super) fn promote(
             limits: options.limits.clone(),
             policies,
             identity,
+            forgotten: ForgottenNow(Arc::new(ArcSwap::from_pointee(forgotten))),
             is_full_told: AtomicBool::new(false),
         },
         rules: options.rules.clone(),

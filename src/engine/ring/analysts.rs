@@ -216,6 +216,7 @@ impl Analysts {
             wishes,
             payload,
             notes,
+            is_rehomed: false,
             share: Share::default(),
             took: begun.elapsed(),
         }

@@ -2,6 +2,7 @@
 //! Nothing here acts on them; the scheduler and the committer do.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwap;
@@ -9,8 +10,10 @@ use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::engine::again::find;
+use crate::engine::forget::{Finder, ForgetCursor, ForgetDone, ForgetOrder, ForgetPart};
 use crate::engine::messages::{Over, SeedsAdded};
 use crate::engine::requeue::{PutBack, Retried, RetryCursor, RetryFilter};
+use crate::engine::visit::Analysed;
 use crate::engine::{Error, LiveOptions, Options, View};
 use crate::fetch::{Guard, Refused};
 use crate::store::Store;
@@ -37,6 +40,8 @@ pub(crate) enum Command {
     },
     /// Requeue failed URLs; replies when that is committed.
     Retry(Box<PutBack>),
+    /// Forget a part of what is to be; replies when that is committed.
+    Forget(Box<ForgetPart>, Vec<Analysed>),
     /// Change settings; replies when they are in force.
     Change(Box<LiveOptions>, oneshot::Sender<()>),
 }
@@ -48,6 +53,7 @@ pub struct Control {
     guard: Arc<Guard>,
     /// Weak, so that a control does not keep the store open after the crawl.
     store: Weak<dyn Store>,
+    data: PathBuf,
     options: Arc<ArcSwap<Options>>,
 }
 
@@ -61,6 +67,7 @@ impl Control {
     pub(crate) fn new(
         guard: Arc<Guard>,
         store: &Arc<dyn Store>,
+        data: &Path,
         options: Options,
     ) -> (Self, mpsc::Receiver<Command>) {
         let (commands, queue) = mpsc::channel(WAITING);
@@ -68,6 +75,7 @@ impl Control {
             commands,
             guard,
             store: Arc::downgrade(store),
+            data: data.to_owned(),
             options: Arc::new(ArcSwap::from_pointee(options)),
         };
         (control, queue)
@@ -124,6 +132,31 @@ impl Control {
             Command::Retry(Box::new(part))
         });
         Ok(retried.await?)
+    }
+
+    /// Carries out a part of an order to forget something; the result says where to continue.
+    /// Returns when it is committed.
+    pub async fn forget(
+        &self,
+        order: ForgetOrder,
+        from: Option<ForgetCursor>,
+    ) -> Result<ForgetDone, Error> {
+        let store = self.store.upgrade().ok_or(Error::Over(Over))?;
+        let (data, options) = (self.data.clone(), self.options.load_full());
+        let find = move || {
+            let finder = Finder::new(store, &data, &options)?;
+            finder.part(&order, from)
+        };
+        let found = tokio::task::spawn_blocking(find).await;
+        let found = found.map_err(|error| Error::Internal(error.to_string()))??;
+        let Some((mut part, visits)) = found else {
+            return Ok(ForgetDone::default());
+        };
+        let done = self.ask(|reply| {
+            part.reply = Some(reply);
+            Command::Forget(Box::new(part), visits)
+        });
+        Ok(done.await?)
     }
 
     /// Changes the settings. Returns when they are in force.

@@ -155,6 +155,8 @@ impl Fetchers {
             SkipReason::Budget(by) => {
                 Failure::new(FailureClass::Budget, format!("{by} is reached"))
             }
+            // Nothing is recorded of it.
+            SkipReason::Forgotten => Failure::new(FailureClass::Unwanted, "it is forgotten"),
         };
         let fetched = Fetched {
             pace: task.pace,

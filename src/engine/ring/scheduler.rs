@@ -324,6 +324,7 @@ impl Scheduler {
                 tasks,
             ),
             Command::Retry(part) => self.enter(Entry::PutBack(part), tasks),
+            Command::Forget(part, visits) => self.enter(Entry::Forget(part, visits), tasks),
             Command::Change(options, reply) => {
                 self.fetchers.limiter = options.max_rate.map(crate::engine::ring::limiter);
                 self.rate_token = false;

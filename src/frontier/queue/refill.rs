@@ -9,7 +9,7 @@ use super::host::{HostState, ROBOTS_TTL, RobotsRow, RobotsState, RobotsVerdict};
 use super::place::{AGAIN, CLASSES, InBlock, REQUISITES};
 use super::task::QueuedUrl;
 use super::walk::walk;
-use crate::frontier::{Moment, Pace, RobotsMode};
+use crate::frontier::{Forgotten, Moment, Pace, Remembrance, RobotsMode};
 use crate::learn::{Spent, TrapPolicy};
 use crate::robots::Rules;
 use crate::store::{Result, Store, Table, decode, keys};
@@ -63,6 +63,8 @@ pub enum SkipReason {
     Guard(String),
     /// The budget of its host or domain is exhausted; the name of the setting.
     Budget(&'static str),
+    /// A person had them forgotten.
+    Forgotten,
 }
 
 /// The next URLs of a host.
@@ -83,6 +85,8 @@ pub struct Refilled {
     pub forbidden: Vec<Waiting>,
     /// The reason for giving them up.
     pub forbidden_because: SkipReason,
+    /// URLs that a person had forgotten.
+    pub forgotten: Vec<Waiting>,
     /// For each class, the sequence where the next read begins.
     pub cursors: [u64; CLASSES as usize],
     /// Whether there may be more URLs.
@@ -125,6 +129,7 @@ pub fn refill(
         allowed: Vec::new(),
         forbidden: Vec::new(),
         forbidden_because: SkipReason::Robots(String::new()),
+        forgotten: Vec::new(),
         cursors: request.cursors,
         more: true,
     };
@@ -132,9 +137,12 @@ pub fn refill(
         Some(by) => Some(by),
         None => domain_spent(store, &Site::of(&request.host.url()))?.by_domain(budget),
     };
+    let forgotten = Forgotten::read(store)?;
     let rules = match policy {
         // The budget is exhausted, so robots.txt is not needed.
-        _ if spent_by.is_some() => Rules::disallow_all(),
+        _ if spent_by.is_some() || forgotten.rules().has_host(&request.host) => {
+            Rules::disallow_all()
+        }
         RobotsPolicy::Ignore => {
             refilled.pace.crawl_delay = None;
             Rules::allow_all()
@@ -176,6 +184,8 @@ pub fn refill(
             continue;
         };
         let allowed = spent_by.is_none() && rules.allows(&path_and_query(&url));
+        let is_forgotten = !forgotten.is_empty()
+            && forgotten.of(&url, &[queued.id], store)? == Remembrance::Forgotten;
         let waiting = Waiting {
             class,
             sequence,
@@ -183,7 +193,9 @@ pub fn refill(
             url,
             queued,
         };
-        if allowed {
+        if is_forgotten {
+            refilled.forgotten.push(waiting);
+        } else if allowed {
             refilled.allowed.push(waiting);
         } else {
             refilled.forbidden.push(waiting);

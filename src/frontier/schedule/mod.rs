@@ -294,12 +294,15 @@ impl Schedule {
         active.more = refilled.more || outdated;
         self.urls += refilled.allowed.len();
         active.buffer.extend(refilled.allowed);
-        for waiting in refilled.forbidden {
+        let because = refilled.forbidden_because;
+        let forbidden = refilled.forbidden.into_iter();
+        let forbidden = forbidden.map(|it| (it, because.clone()));
+        let forgotten = refilled.forgotten.into_iter();
+        let forgotten = forgotten.map(|it| (it, SkipReason::Forgotten));
+        for (waiting, because) in forbidden.chain(forgotten) {
             active.in_progress.insert((waiting.class, waiting.sequence));
-            let pace = active.pace;
-            let task = page_task(host.clone(), pace, waiting, 0);
-            self.forbidden
-                .push_back((task, refilled.forbidden_because.clone()));
+            let task = page_task(host.clone(), active.pace, waiting, 0);
+            self.forbidden.push_back((task, because));
         }
         self.settle(&host);
     }

@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::Path;
 
 use super::{PartChecked, Subject, within};
-use crate::journal::{LogLine, current_path, full_path};
+use crate::journal::{FORGOTTEN_LINE, LogLine, current_path, full_path};
 
 /// Maximum length of a line, in bytes.
 const MAX_LINE: u64 = 4 << 20;
@@ -77,7 +77,8 @@ fn read(path: &Path, end: Option<u64>, part: &mut PartChecked) -> io::Result<()>
         if line.last() != Some(&b'\n') {
             return Err(wrong(at, "does not end"));
         }
-        if serde_json::from_slice::<LogLine>(&line).is_err() {
+        let is_forgotten = line.starts_with(FORGOTTEN_LINE);
+        if !is_forgotten && serde_json::from_slice::<LogLine>(&line).is_err() {
             part.damage(wrong(at, &format!("of {} cannot be read", path.display())));
         }
         at += read as u64;

@@ -69,6 +69,9 @@ impl Committer {
 
     /// Tells how many files are closed, and known to be by the store: they may leave.
     pub(crate) fn tell_closed(&self) {
+        if self.is_forgetting {
+            return;
+        }
         let now = Closed {
             pages: self.disk.archive.segment,
             texts: self.texts.end().segment,
