@@ -27,6 +27,7 @@ use super::proxy::{Proxy, basic};
 use super::request::CookieMode;
 use super::resolver::{Finding, NotResolved, Resolver};
 use super::secret::{HIDDEN, is_secret};
+use super::throttle::Throttle;
 use super::{
     ByteBudget, Conditions, Cut, Error, Exchange, Failure, FailureClass, FetchOptions, Guard,
     Outcome, Reservation, tls,
@@ -70,6 +71,7 @@ struct Inner {
     budget: ByteBudget,
     requests: Requests,
     cookies: Cookies,
+    throttle: Throttle,
     options: FetchOptions,
     user_agent: HeaderValue,
 }
@@ -116,6 +118,7 @@ impl Fetcher {
             budget: ByteBudget::new(options.body_budget.bytes(), max_body),
             requests: Requests::new(&options),
             cookies: Cookies::default(),
+            throttle: Throttle::new(options.limit_rate.map(|rate| rate.0)),
             options,
             user_agent,
         })))
@@ -414,6 +417,10 @@ impl Inner {
                 Ok(Ok(None)) => break None,
                 Ok(Ok(Some(chunk))) => chunk,
             };
+            let waiting = Instant::now();
+            self.throttle.pass(chunk.len()).await;
+            // Nor for the time that we take.
+            deadline += waiting.elapsed();
             if body.len() + chunk.len() > reservation.bytes() {
                 let waiting = Instant::now();
                 self.budget.grow(&mut reservation).await;

@@ -22,6 +22,7 @@ mod request;
 mod resolver;
 mod secret;
 mod sessions;
+mod throttle;
 mod tls;
 
 pub use archived::is_chunked;

@@ -66,6 +66,9 @@ pub struct FetchOptions {
     /// Memory for bodies across the crawl, from their first byte to the commit.
     #[patch(skip)]
     pub body_budget: Size,
+    /// Bytes of bodies that are received each second, all hosts together; `None` for no limit.
+    #[patch(skip)]
+    pub limit_rate: Option<Size>,
     /// Whether private, loopback and reserved addresses may be contacted.
     #[patch(skip)]
     pub allow_private: bool,
@@ -130,6 +133,7 @@ impl Default for FetchOptions {
             max_header_fields: 512,
             max_header: Size(64 << 10),
             body_budget: Size::mebibytes(256),
+            limit_rate: None,
             allow_private: false,
             allow_networks: Vec::new(),
             hosts: NamedHosts::default(),
@@ -180,6 +184,9 @@ impl FetchOptions {
             _ if self.max_lookups == 0 => Err(("fetch.max_lookups", "at least 1")),
             _ if !is_user_agent(&self.user_agent) => {
                 Err(("fetch.user_agent", "printable ASCII, and not empty"))
+            }
+            _ if self.limit_rate.is_some_and(|rate| rate.0 < 1_000) => {
+                Err(("fetch.limit_rate", "at least 1000B"))
             }
             _ if self.max_body.0 == 0 => Err(("fetch.max_body", "more than 0 bytes")),
             _ if !self.auth.as_ref().is_none_or(is_user) => Err((

@@ -287,6 +287,7 @@ impl Failure {
             FailureClass::Guard
                 | FailureClass::Robots
                 | FailureClass::Budget
+                | FailureClass::Blocked
                 | FailureClass::Internal
         )
     }
@@ -314,6 +315,8 @@ pub enum FailureClass {
     Robots,
     /// The budget of the host or domain is used up.
     Budget,
+    /// A list blocks the URL.
+    Blocked,
     /// The response is of a type that is not wanted; its body was not read.
     Unwanted,
     /// gleaner failed on this page.

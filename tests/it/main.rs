@@ -7,6 +7,7 @@
 //! - `crawl`, `resume`, `archive`, `robots`: what is fetched, how often, and what is kept.
 //! - `archive_files`, `upload`: the life of the archive's files, and how they leave.
 //! - `requisites`: files that pages need to be shown.
+//! - `reach`: links out of the scope, block lists, the rate of what is received.
 //! - `sitemaps`: which are asked for, and what becomes of what they list.
 //! - `urls`: which URLs are one, by settings.
 //! - `politeness`, `guard`: who is asked, and when, from the servers' side.
@@ -50,6 +51,7 @@ mod demo;
 mod readme;
 
 mod crawl;
+mod reach;
 mod resume;
 mod retry;
 

@@ -85,6 +85,13 @@ pub(super) struct SettingFlags {
     /// Do not follow links that match. May be repeated; added to crawl.exclude
     #[arg(long, value_name = "PATTERN")]
     exclude: Vec<String>,
+    /// Follow this many links out of the scope, one after the other [default: 0]
+    #[arg(long, value_name = "N")]
+    extra_hops: Option<u8>,
+    /// Do not request what this file names: hosts, domains and beginnings of URLs, one a line, or
+    /// lines of a file of hosts. May be repeated; added to those of the configuration
+    #[arg(long, value_name = "FILE")]
+    block_list: Vec<PathBuf>,
     /// Read only responses of this type, such as text/html or text/*, by their heads. May be
     /// repeated; added to fetch.accept
     #[arg(long, value_name = "TYPE")]
@@ -101,6 +108,9 @@ pub(super) struct SettingFlags {
     /// Maximum number of requests per second in the whole crawl [default: none]
     #[arg(long, value_name = "N")]
     max_rate: Option<NonZeroU32>,
+    /// Bytes received each second in the whole crawl, such as 500KB [default: none]
+    #[arg(long, value_name = "SIZE")]
+    limit_rate: Option<Size>,
     /// Memory budget for the data structures of the crawl, such as 2GiB [default: 1GiB]
     #[arg(long, value_name = "SIZE")]
     max_memory: Option<Size>,
@@ -192,7 +202,10 @@ impl SettingFlags {
             max_depth,
             scope,
             include,
+            extra_hops,
+            limit_rate,
             exclude,
+            block_list,
             accept,
             reject,
             delay,
@@ -211,6 +224,16 @@ impl SettingFlags {
         [
             flag("--max-depth", "crawl.max_depth", text(max_depth.as_ref())),
             flag("--scope", "crawl.scope", scope.as_ref().map(name)),
+            flag(
+                "--extra-hops",
+                "crawl.extra_hops",
+                text(extra_hops.as_ref()),
+            ),
+            flag(
+                "--limit-rate",
+                "fetch.limit_rate",
+                text(limit_rate.as_ref()),
+            ),
             flag("--delay", "politeness.delay", text(delay.as_ref())),
             flag(
                 "--concurrency",
@@ -252,6 +275,13 @@ impl SettingFlags {
         .chain(added("--exclude", "crawl.exclude", exclude, |it| {
             json!([it])
         }))
+        .chain(added(
+            "--block-list",
+            "crawl.block_lists",
+            block_list,
+            // The next run may be started elsewhere.
+            |it| json!([std::path::absolute(it).unwrap_or_else(|_| it.clone())]),
+        ))
         .chain(added("--accept", "fetch.accept", accept, |it| json!([it])))
         .chain(added("--reject", "fetch.reject", reject, |it| json!([it])))
         .chain(added(

@@ -75,6 +75,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let config = &effective.config;
     let mut options = config.options()?;
     super::config::sign_uploads(config, &mut options)?;
+    options.policies.block(config.read_block_lists()?);
     options.failpoint = arguments.failpoint;
     options.repair = arguments.repair;
     // A run that ends when nothing is left visits each page once.

@@ -55,6 +55,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let config = &effective.config;
     let mut options = config.options()?;
     super::config::sign_uploads(config, &mut options)?;
+    options.policies.block(config.read_block_lists()?);
     options.repair = arguments.repair;
     options.archive.max_age.get_or_insert(MAX_FILE_AGE);
     let sources = arguments.seeds.sources()?;
@@ -141,7 +142,8 @@ fn reload(
 ) -> Result<(), Failure> {
     let effective = settings.load(Some(directory))?;
     let config = &effective.config;
-    let options = LiveOptions::from(&config.options()?);
+    let mut options = LiveOptions::from(&config.options()?);
+    options.policies.block(config.read_block_lists()?);
     let now = config::flatten(config);
     let names: std::collections::BTreeSet<_> = holding.keys().chain(now.keys()).cloned().collect();
     let (mut live, mut later) = (Vec::new(), Vec::new());

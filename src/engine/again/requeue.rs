@@ -37,6 +37,7 @@ pub fn retry_classes() -> impl Iterator<Item = &'static str> {
         FailureClass::Guard,
         FailureClass::Robots,
         FailureClass::Budget,
+        FailureClass::Blocked,
         FailureClass::Unwanted,
         FailureClass::Internal,
     ];
@@ -505,6 +506,7 @@ mod tests {
             FailureClass::Guard,
             FailureClass::Robots,
             FailureClass::Budget,
+            FailureClass::Blocked,
             FailureClass::Unwanted,
             FailureClass::Internal,
         ] {

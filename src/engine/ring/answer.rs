@@ -51,6 +51,7 @@ fn trouble(class: FailureClass) -> Option<Trouble> {
         FailureClass::Guard
         | FailureClass::Robots
         | FailureClass::Budget
+        | FailureClass::Blocked
         | FailureClass::Unwanted
         | FailureClass::Internal => return None,
     })

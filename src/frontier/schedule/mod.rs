@@ -294,12 +294,11 @@ impl Schedule {
         active.more = refilled.more || outdated;
         self.urls += refilled.allowed.len();
         active.buffer.extend(refilled.allowed);
-        for waiting in refilled.forbidden {
+        for (waiting, reason) in refilled.forbidden {
             active.in_progress.insert((waiting.class, waiting.sequence));
             let pace = active.pace;
             let task = page_task(host.clone(), pace, waiting, 0);
-            self.forbidden
-                .push_back((task, refilled.forbidden_because.clone()));
+            self.forbidden.push_back((task, reason));
         }
         self.settle(&host);
     }
