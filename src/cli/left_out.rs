@@ -92,6 +92,7 @@ fn label(of: &Omission) -> String {
         ("budget", Some(setting)) => return format!("budget {setting} used up"),
         ("budget", None) => "a budget of [traps] used up",
         ("failed", Some("blocked")) => "blocked (crawl.block_lists)",
+        ("failed", Some("dropped")) => "dropped (gleaner queue drop)",
         ("failed", Some(class)) => return format!("failed, {class}"),
         ("parked", Some(trouble)) => return format!("waiting, host parked: {trouble}"),
         ("queued", Some(limit)) => return format!("still queued, {limit}"),

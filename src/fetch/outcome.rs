@@ -288,6 +288,7 @@ impl Failure {
                 | FailureClass::Robots
                 | FailureClass::Budget
                 | FailureClass::Blocked
+                | FailureClass::Dropped
                 | FailureClass::Internal
         )
     }
@@ -317,6 +318,8 @@ pub enum FailureClass {
     Budget,
     /// A list blocks the URL.
     Blocked,
+    /// A person took the URL out of its queue.
+    Dropped,
     /// The response is of a type that is not wanted; its body was not read.
     Unwanted,
     /// gleaner failed on this page.

@@ -1,10 +1,10 @@
 //! Lists of hosts, domains and URLs that are not requested, as people keep them: one entry a line,
 //! or as files of hosts (`0.0.0.0 ads.example.org`).
 //!
-//! A list may have a hundred thousand lines, so an entry is kept as a hash with its place: 16 bytes.
-//! Two entries with the same hash are taken for one; the expected number of such pairs among n
-//! entries is n²/2⁶⁵. What is asked is hashed in the forms in which an entry may name it: its host,
-//! each domain above, and the URL up to each end of a word.
+//! A list may have a hundred thousand lines, so an entry is kept as a hash with its place, in 16
+//! bytes. Two entries with the same hash are taken for one; the expected number of such pairs among
+//! n entries is n²/2⁶⁵. What is asked is hashed in the forms in which an entry may name it: its
+//! host, each domain above, and the URL up to each end of a word.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,5 +1,6 @@
-//! What `packaging/build` makes, from the binary that the tests have: installed as a user would, and
-//! run. The Debian package needs a root of its own, and so a mirror: `packaging/try` is for that.
+//! What `packaging/build` makes, from the binary that the tests have: installed as a user would,
+//! and run. The Debian package needs a root of its own, and so a mirror: `packaging/try` is for
+//! that.
 
 use std::fs;
 use std::path::Path;

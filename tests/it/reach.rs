@@ -1,9 +1,9 @@
 //! How far a crawl reaches beyond what its seeds have in common, and what it never asks for: links
-//! out of the scope, block lists, the rate of what is received.
+//! out of the scope, block lists, what is taken out of queues, the rate of what is received.
 
 use std::time::{Duration, Instant};
 
-use crate::run::{Place, page, run};
+use crate::run::{PATIENCE, Place, leaves, page, run};
 use crate::web::{Answer, Request, Site, Web};
 
 fn html(name: &str, links: &[&str]) -> Answer {
@@ -157,4 +157,78 @@ fn bodies_come_no_faster_than_is_said() {
     run(crawl.command(&["--limit-rate", "7B"]))
         .expect(2)
         .says(&["--limit-rate", "1000B"]);
+}
+
+/// What waits at a host leaves its queue, is counted and explained, and comes back; what waits
+/// elsewhere stays.
+#[test]
+fn what_waits_at_a_host_is_dropped_and_taken_back() {
+    let links: Vec<String> = (0..150).map(|n| format!("{{host1}}/{n}")).collect();
+    let links: Vec<&str> = links
+        .iter()
+        .map(String::as_str)
+        .chain(["/a", "/b"])
+        .collect();
+    let home = Site::new()
+        .robots("")
+        .page("/", html("home", &links))
+        .page("/a", html("a", &[]))
+        .page("/b", html("b", &[]));
+    let web = Web::start(vec![home, leaves().robots("")]);
+    let crawl = Place::new();
+    let seed = web.url(0, "/");
+    let flags = ["--scope", "any", "--allow-private", "--max-pages", "1"];
+    crawl.crawl(&[&[&*seed], &flags[..]].concat());
+    assert_eq!(crawl.status().counters.queued, 152);
+    let name = |host| {
+        let url = gleaner::url::parse(&web.url(host, "/")).expect("the web has URLs");
+        url.host_str().expect("they have hosts").to_owned()
+    };
+    let queue_drop = |host: &str, more: &[&str]| {
+        let command = [&["queue", "drop", "--json", "--host", host], more].concat();
+        let told = crawl.ask(&command).expect(0).json();
+        ["urls", "hosts", "left"].map(|key| told[key].as_u64().expect("it is counted"))
+    };
+    // What was not meant stays.
+    assert_eq!(queue_drop("elsewhere.example", &[]), [0, 0, 152]);
+    assert_eq!(queue_drop(&name(1), &["--dry-run"]), [150, 1, 2]);
+    assert_eq!(crawl.status().counters.queued, 152);
+    assert_eq!(queue_drop(&name(1), &[]), [150, 1, 2]);
+    let status = crawl.status();
+    assert_eq!((status.counters.queued, status.counters.failed), (2, 150));
+    let why = crawl.ask(&["why", &web.url(1, "/7")]).expect(0).stdout;
+    assert!(
+        why.contains("retry --class dropped") && !why.contains("requested"),
+        "{why}"
+    );
+    crawl.ask(&["check"]).expect(0);
+
+    crawl.crawl(&[]);
+    let asked = (web.asked(0).len(), web.asked(1).len());
+    assert_eq!(
+        asked,
+        (3, 0),
+        "what was left, and nothing of the other host"
+    );
+    let taken_back = crawl.ask(&["retry", "--class", "dropped"]).expect(0).stdout;
+    assert!(taken_back.contains("150 dropped"), "{taken_back}");
+    crawl.crawl(&[]);
+    assert_eq!(web.asked(1).len(), 150);
+    let status = crawl.status();
+    assert_eq!((status.counters.queued, status.counters.failed), (0, 0));
+}
+
+#[test]
+fn nothing_is_dropped_while_a_process_runs_the_crawl() {
+    let web = Web::start(vec![leaves().robots("").page("/", html("home", &["/a"]))]);
+    let crawl = Place::new();
+    web.hold();
+    let running = crawl.start(&[&web.url(0, "/")]);
+    assert!(web.wait_for_requests(1, PATIENCE));
+    let refused = crawl.ask(&["queue", "drop", "--host", "a.example"]);
+    refused
+        .expect(2)
+        .says(&["a process runs the crawl", "gleaner stop"]);
+    web.release();
+    running.end();
 }

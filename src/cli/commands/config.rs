@@ -88,9 +88,11 @@ pub(super) struct SettingFlags {
     /// Follow this many links out of the scope, one after the other [default: 0]
     #[arg(long, value_name = "N")]
     extra_hops: Option<u8>,
-    /// Do not request what this file names: hosts, domains and beginnings of URLs, one a line, or
-    /// lines of a file of hosts. May be repeated; added to those of the configuration
-    #[arg(long, value_name = "FILE")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "Do not request what this file names: hosts, domains and beginnings of URLs, one a line, or lines of a file of hosts. May be repeated; added to crawl.block_lists"
+    )]
     block_list: Vec<PathBuf>,
     /// Read only responses of this type, such as text/html or text/*, by their heads. May be
     /// repeated; added to fetch.accept

@@ -258,7 +258,10 @@ fn fate(visit: &Visited) -> String {
 /// Tells whether a request was made, or at least tried, when a visit ended as it did.
 fn was_asked(visit: &Visited) -> bool {
     let class = visit.failure.as_deref().and_then(|it| it.split(':').next());
-    !matches!(class, Some("robots" | "guard" | "budget" | "blocked"))
+    !matches!(
+        class,
+        Some("robots" | "guard" | "budget" | "blocked" | "dropped")
+    )
 }
 
 /// Explains what is known of a URL that was never admitted.

@@ -130,11 +130,7 @@ impl Gate {
             group.refuse(&answer, (queued.id, &queued.url), queued.via)?;
             return Ok(false);
         };
-        let is_linked = origin.provenance() == Provenance::Linked;
-        if self.limits.extra_hops > 0 && is_linked && !self.scope.admits(url) {
-            // Where it stands, so that what it leads to is counted on.
-            queued.path = marked(&queued.path);
-        }
+        note_hop(self, &mut queued, origin, url);
         let is_hearsay = source.host.is_some_and(|by| is_hearsay(by, host));
         let mut class = class.max(queued.class());
         if is_hearsay && origin == Origin::Link {
@@ -199,16 +195,7 @@ impl Gate {
         if !origin.may_be_known() && group.is_seen(key_of(queued)) {
             return Admission::Known;
         }
-        let is_in_scope = from.is_some_and(|from| self.scope.admits(from));
-        let candidate = Candidate {
-            url: &queued.url,
-            depth: queued.depth,
-            hops: queued.hops,
-            trail: queued.trail,
-            from,
-            beyond: beyond(&queued.path, is_in_scope),
-            provenance: origin.provenance(),
-        };
+        let candidate = candidate(self, queued, origin, from);
         admit(&candidate, &self.scope, &self.limits, &self.policies.load())
     }
 
@@ -258,6 +245,33 @@ pub(crate) fn key_of(queued: &QueuedUrl) -> UrlId {
     }
 }
 
+/// What the settings decide about a URL.
+fn candidate<'a>(
+    gate: &Gate,
+    queued: &'a QueuedUrl,
+    origin: Origin,
+    from: Option<&'a Url>,
+) -> Candidate<'a> {
+    let is_in_scope = from.is_some_and(|from| gate.scope.admits(from));
+    Candidate {
+        url: &queued.url,
+        depth: queued.depth,
+        hops: queued.hops,
+        trail: queued.trail,
+        from,
+        beyond: beyond(&queued.path, is_in_scope),
+        provenance: origin.provenance(),
+    }
+}
+
+/// Notes where a link out of the scope stands, so that what it leads to is counted on.
+fn note_hop(gate: &Gate, queued: &mut QueuedUrl, origin: Origin, url: &Url) {
+    let is_linked = origin.provenance() == Provenance::Linked;
+    if gate.limits.extra_hops > 0 && is_linked && !gate.scope.admits(url) {
+        queued.path = marked(&queued.path);
+    }
+}
+
 /// Returns how many links out of the scope lead to a URL by its hop path, if it is out of the scope
 /// itself. Those of them that were followed have small letters; a redirect on the way is no link.
 /// 0 if that is not known, as of a link on a page that is out of the scope and was not reached so.
@@ -274,8 +288,8 @@ fn beyond(path: &str, is_page_in_scope: bool) -> u8 {
     }
 }
 
-/// Returns a hop path whose last hop is marked as one out of the scope, unless that is a redirect on
-/// the way there.
+/// Returns a hop path whose last hop is marked as one out of the scope, unless that is a redirect
+/// on the way there.
 fn marked(path: &str) -> String {
     let last = path.chars().last().unwrap_or_default();
     let is_on_the_way = last == 'R' && beyond(path, false) > 0;

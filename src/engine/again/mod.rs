@@ -3,6 +3,7 @@
 
 pub(crate) mod early;
 mod expiry;
+mod give_up;
 mod kept;
 mod membership;
 mod page_records;
@@ -14,6 +15,7 @@ mod robots;
 mod succession;
 
 pub(crate) use expiry::{Expiry, is_mostly_dead, read_retired};
+pub use give_up::Dropped;
 pub use kept::body_place;
 pub(crate) use page_records::{validators, write_page_record};
 pub(crate) use queue::visit_sitemap_again;

@@ -38,6 +38,7 @@ pub fn retry_classes() -> impl Iterator<Item = &'static str> {
         FailureClass::Robots,
         FailureClass::Budget,
         FailureClass::Blocked,
+        FailureClass::Dropped,
         FailureClass::Unwanted,
         FailureClass::Internal,
     ];
@@ -507,6 +508,7 @@ mod tests {
             FailureClass::Robots,
             FailureClass::Budget,
             FailureClass::Blocked,
+            FailureClass::Dropped,
             FailureClass::Unwanted,
             FailureClass::Internal,
         ] {

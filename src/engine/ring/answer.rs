@@ -52,6 +52,7 @@ fn trouble(class: FailureClass) -> Option<Trouble> {
         | FailureClass::Robots
         | FailureClass::Budget
         | FailureClass::Blocked
+        | FailureClass::Dropped
         | FailureClass::Unwanted
         | FailureClass::Internal => return None,
     })
