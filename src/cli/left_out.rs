@@ -92,6 +92,8 @@ fn label(of: &Omission) -> String {
         ("budget", Some(setting)) => return format!("budget {setting} used up"),
         ("budget", None) => "a budget of [traps] used up",
         ("failed", Some("blocked")) => "blocked (crawl.block_lists)",
+        ("failed", Some("logs-out")) => "would log out (fetch.cookie_files)",
+        ("failed", Some("session")) => "the login was lost (fetch.cookie_files)",
         ("failed", Some("dropped")) => "dropped (gleaner queue drop)",
         ("failed", Some(class)) => return format!("failed, {class}"),
         ("parked", Some(trouble)) => return format!("waiting, host parked: {trouble}"),

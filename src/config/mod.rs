@@ -52,7 +52,7 @@ use crate::engine::{
     ArchiveOptions, DigestAlgorithm, DuplicateBodies, HandoverOptions, Opening, Options,
     StorePolicy,
 };
-use crate::fetch::{FetchOptions, FetchOverrides};
+use crate::fetch::{CookieFile, FetchOptions, FetchOverrides};
 use crate::frontier::{
     CrawlPolicy, Limits, Policies, Policy, Politeness, RevisitMode, RevisitPolicy, SeenOptions,
 };
@@ -403,6 +403,25 @@ impl Config {
             }
         }
         Ok(reader.finish()?)
+    }
+
+    /// Reads the files of `fetch.cookie_files`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::CookieFile`] if a file cannot be read, or has a line that is no cookie.
+    pub fn read_cookie_files(&self) -> Result<CookieFile, Error> {
+        let mut login = CookieFile::default();
+        for path in &self.fetch.cookie_files {
+            let cannot = |reason: String| {
+                let path = path.clone();
+                Error::CookieFile { path, reason }
+            };
+            let read = std::fs::read_to_string(path).map_err(|it| cannot(it.to_string()))?;
+            let cookies = CookieFile::parse(&read).map_err(|it| cannot(it.to_string()))?;
+            login = login.with(&cookies);
+        }
+        Ok(login)
     }
 
     /// How requests to each host are made.

@@ -13,8 +13,8 @@ use struct_patch::Patch;
 
 use super::media::MediaPattern;
 use super::{
-    CookieMode, DecodeBounds, DnsOptions, ExtraHeaders, NamedHosts, Nameserver, Network, Proxy,
-    ResolverKind, Secret,
+    CookieFile, CookieMode, DecodeBounds, DnsOptions, ExtraHeaders, NamedHosts, Nameserver,
+    Network, Proxy, ResolverKind, Secret,
 };
 use crate::units::{Checked, Size, Span};
 use crate::url::{HostKey, HostMap, HostPattern};
@@ -96,6 +96,13 @@ pub struct FetchOptions {
     pub headers: ExtraHeaders,
     /// Whether cookies are kept and sent back.
     pub cookies: CookieMode,
+    /// Files of cookies for logins, in the format of Netscape.
+    #[patch(skip)]
+    pub cookie_files: Vec<PathBuf>,
+    /// What is in them.
+    #[serde(skip)]
+    #[patch(skip)]
+    pub login: CookieFile,
     /// The types of content that are wanted, by the head of the response; all if there are none.
     pub accept: Vec<MediaPattern>,
     /// The types of content that are not wanted.
@@ -144,6 +151,8 @@ impl Default for FetchOptions {
             proxy: Proxy::None,
             headers: ExtraHeaders::default(),
             cookies: CookieMode::default(),
+            cookie_files: Vec::new(),
+            login: CookieFile::default(),
             accept: Vec::new(),
             reject: Vec::new(),
             auth: None,

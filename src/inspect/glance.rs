@@ -66,9 +66,11 @@ pub(super) fn last_error(data: &Path) -> Option<LastError> {
     let mut failed = lines.filter_map(|line| {
         let is_failure = matches!(line.verdict, VisitVerdict::Failed | VisitVerdict::Retry);
         let error = line.annotation.filter(|_| is_failure)?;
-        let was_asked = !["blocked", "dropped", "budget", "guard", "unwanted"]
-            .iter()
-            .any(|class| error.starts_with(&format!("{class}:")));
+        let was_asked = ![
+            "blocked", "dropped", "budget", "guard", "unwanted", "logs-out",
+        ]
+        .iter()
+        .any(|class| error.starts_with(&format!("{class}:")));
         was_asked.then_some(LastError {
             time: line.time,
             url: line.url,

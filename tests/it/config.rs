@@ -35,10 +35,11 @@ pub(crate) const FLAGS: [(&str, &str, &str); 12] = [
 ];
 
 /// Every flag that adds to a list or table, and the key that has it.
-pub(crate) const ADDING: [(&str, &str); 6] = [
+pub(crate) const ADDING: [(&str, &str); 7] = [
     ("--include", "crawl.include"),
     ("--exclude", "crawl.exclude"),
     ("--block-list", "crawl.block_lists"),
+    ("--cookies", "fetch.cookie_files"),
     ("--header", "fetch.headers"),
     ("--accept", "fetch.accept"),
     ("--reject", "fetch.reject"),

@@ -13,6 +13,7 @@
 //! - `politeness`, `guard`: who is asked, and when, from the servers' side.
 //! - `client`, `names`, `tls`, `conditional`: what is sent, to which address, over what, on which
 //!   condition.
+//! - `login`: cookies of a file.
 //! - `config`, `config_documents`: what holds when a file, the environment and flags disagree; its
 //!   documents.
 //! - `daemon`: a crawl that is left running, and what it is told.
@@ -66,6 +67,7 @@ mod urls;
 mod client;
 mod conditional;
 mod guard;
+mod login;
 mod names;
 mod politeness;
 mod tls;

@@ -260,7 +260,7 @@ fn was_asked(visit: &Visited) -> bool {
     let class = visit.failure.as_deref().and_then(|it| it.split(':').next());
     !matches!(
         class,
-        Some("robots" | "guard" | "budget" | "blocked" | "dropped")
+        Some("robots" | "guard" | "budget" | "blocked" | "dropped" | "logs-out")
     )
 }
 

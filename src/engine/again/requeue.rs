@@ -39,6 +39,7 @@ pub fn retry_classes() -> impl Iterator<Item = &'static str> {
         FailureClass::Budget,
         FailureClass::Blocked,
         FailureClass::Dropped,
+        FailureClass::LogsOut,
         FailureClass::Unwanted,
         FailureClass::Internal,
     ];
@@ -509,6 +510,8 @@ mod tests {
             FailureClass::Budget,
             FailureClass::Blocked,
             FailureClass::Dropped,
+            FailureClass::LogsOut,
+            FailureClass::Session,
             FailureClass::Unwanted,
             FailureClass::Internal,
         ] {

@@ -140,13 +140,17 @@ impl Fetchers {
         drop(permit);
     }
 
-    /// The failure of a visit that a list blocks. What is known of robots.txt does not depend on
-    /// lists: of a host that is blocked it is not asked for in the first place.
+    /// The failure of a visit that a list blocks, or that would end a login. What is known of
+    /// robots.txt does not depend on lists: that of a blocked host is not asked for in the first
+    /// place.
     fn blocked(&self, task: &FetchTask) -> Option<Failure> {
+        if task.queued.purpose == Purpose::Robots {
+            return None;
+        }
         let policies = self.policies.load();
-        let is_robots = task.queued.purpose == Purpose::Robots;
-        let by = policies.blocked().find(&task.url).filter(|_| !is_robots)?;
-        Some(Failure::new(FailureClass::Blocked, by.to_string()))
+        let by = policies.blocked().find(&task.url);
+        let blocked = by.map(|by| Failure::new(FailureClass::Blocked, by.to_string()));
+        blocked.or_else(|| self.fetcher.ends_login(&task.url))
     }
 
     async fn tell(&self, visited: Visited, bytes: u64) {
