@@ -37,7 +37,8 @@ COPY --from=build /build/target/dist/gleaner /usr/local/bin/
 COPY config /usr/share/gleaner/config
 COPY LICENSE-MIT LICENSE-APACHE /usr/share/doc/gleaner/
 COPY --from=build /build/target/dist/notices /usr/share/doc/gleaner/
-USER gleaner
+# By its number, so that a system which takes no root can tell without looking inside.
+USER 10001
 WORKDIR /data
 VOLUME /data
 ENTRYPOINT ["gleaner"]

@@ -18,6 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         files: &files,
         threads: None,
         skipped: None,
+        watch: None,
         languages: &[],
         fields: Fields::default(),
     };

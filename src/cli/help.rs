@@ -5,6 +5,12 @@ use std::fmt::Write as _;
 
 use clap::Command;
 
+/// Headings of options that not every crawl needs. Those without one come first.
+pub(super) const REACH: &str = "What is fetched";
+pub(super) const ENDS: &str = "When a run ends";
+pub(super) const REQUESTS: &str = "How requests are made";
+pub(super) const SETTINGS: &str = "Settings and state";
+
 /// The headings, and the commands under each.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Crawl", &["demo", "crawl", "daemon", "retry", "restore"]),

@@ -24,10 +24,18 @@ impl Inspector {
     /// Finds out who answers for a data directory.
     pub(super) fn open(data_dir: &Path) -> Result<Self, Failure> {
         match StoppedCrawl::open(data_dir) {
-            Ok(crawl) => Ok(Self::Store {
-                view: crawl.view(config::kept(&crawl.settings()?).options()?),
-                _held: crawl,
-            }),
+            Ok(crawl) => {
+                let config = config::kept(&crawl.settings()?);
+                let mut options = config.options()?;
+                // A list may be gone since; what it blocked has its place in the log.
+                if let Ok(list) = config.read_block_lists() {
+                    options.policies.block(list);
+                }
+                Ok(Self::Store {
+                    view: crawl.view(options),
+                    _held: crawl,
+                })
+            }
             Err(engine::Error::Directory(DirectoryError::InUse {
                 for_a_while: false, ..
             })) => Ok(Self::Running(Client::connect(data_dir)?)),

@@ -43,7 +43,8 @@ Use `gleaner help COMMAND` for the options of a command.")]
 struct Cli {
     /// Log filter: a level (error, warn, info, debug) or directives such as `gleaner::fetch=debug`
     /// [default: warn; error with --quiet]
-    #[arg(long, global = true, value_name = "FILTER")]
+    // Behind the options of the command.
+    #[arg(long, global = true, value_name = "FILTER", display_order = 990)]
     log: Option<String>,
     /// Log format
     #[arg(
@@ -51,6 +52,7 @@ struct Cli {
         global = true,
         value_enum,
         value_name = "FORMAT",
+        display_order = 991,
         default_value_t
     )]
     log_format: LogFormat,

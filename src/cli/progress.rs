@@ -2,6 +2,8 @@
 //!
 //! It reads the engine's counters on a thread of its own; the crawl never waits for it.
 
+mod counted;
+
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal};
@@ -10,6 +12,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+pub(super) use counted::Counted;
 
 use super::output::{Screen, duplicates};
 use super::words::{count, size};

@@ -24,6 +24,17 @@ pub(super) fn size(bytes: u64) -> String {
     format!("{size:.1} TB")
 }
 
+/// A time in seconds, by its two largest units.
+pub(super) fn time(seconds: u64) -> String {
+    let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, minutes) => format!("{minutes} min"),
+        (0, hours, minutes) => format!("{hours} h {} min", minutes % 60),
+        (days, hours, _) => format!("{days} d {} h", hours % 24),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,6 +49,18 @@ mod tests {
         check(999_999, "1.0 MB");
         check(2_500_000_000, "2.5 GB");
         check(u64::MAX, "18446744.1 TB");
+    }
+
+    #[test]
+    fn times_have_two_units() {
+        let check = |seconds, expected: &str| assert_eq!(time(seconds), expected);
+        check(0, "0 s");
+        check(59, "59 s");
+        check(60, "1 min");
+        check(3_599, "59 min");
+        check(3_600, "1 h 0 min");
+        check(86_399, "23 h 59 min");
+        check(200_000, "2 d 7 h");
     }
 
     #[test]

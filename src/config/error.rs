@@ -29,6 +29,29 @@ pub enum Error {
         /// The underlying error.
         source: io::Error,
     },
+    /// A file of cookies cannot be used.
+    #[error(
+        "cannot use the cookies in {path}: {reason}; correct the file or the path (--cookies, fetch.cookie_files), or set fetch.cookie_files = []"
+    )]
+    CookieFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, without what it holds.
+        reason: String,
+    },
+    /// A list of what is not requested could not be read.
+    #[error(
+        "cannot read the block list {path}: {source}; correct the path (--block-list, crawl.block_lists), or set crawl.block_lists = []"
+    )]
+    BlockList {
+        /// The file.
+        path: PathBuf,
+        /// The underlying error.
+        source: io::Error,
+    },
+    /// Such a list has lines that are no entries.
+    #[error("a block list cannot be used: {0}")]
+    BlockListLines(#[from] crate::url::BlockListError),
     /// What a data directory remembers of its settings is not what gleaner writes.
     #[error(
         "the remembered settings {path} cannot be used: {reason}; correct the file, or forget it with --reset-settings"

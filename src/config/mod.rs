@@ -24,6 +24,8 @@ mod upload;
 mod urls;
 mod written;
 
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -50,13 +52,14 @@ use crate::engine::{
     ArchiveOptions, DigestAlgorithm, DuplicateBodies, HandoverOptions, Opening, Options,
     StorePolicy,
 };
-use crate::fetch::{FetchOptions, FetchOverrides};
+use crate::fetch::{CookieFile, FetchOptions, FetchOverrides};
 use crate::frontier::{
     CrawlPolicy, Limits, Policies, Policy, Politeness, RevisitMode, RevisitPolicy, SeenOptions,
 };
 use crate::learn::{LearnPolicy, TrapPolicy};
 use crate::page::PageOptions;
 use crate::units::Checked;
+use crate::url::{BlockList, BlockListReader};
 
 /// Every setting.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -267,6 +270,7 @@ impl Config {
         Ok(Options {
             scope: crawl.scope,
             limits: Limits {
+                extra_hops: crawl.extra_hops,
                 max_redirects: crawl.max_redirects,
                 max_url_length: crawl.max_url_length,
                 max_sitemaps: crawl.max_sitemaps,
@@ -379,6 +383,47 @@ impl Config {
         Policies::new(self.policy(), entries)
     }
 
+    /// Reads the files of `crawl.block_lists` as one list.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BlockList`] if a file cannot be read, [`Error::BlockListLines`] if it has lines
+    /// that are no entries.
+    pub fn read_block_lists(&self) -> Result<BlockList, Error> {
+        let mut reader = BlockListReader::default();
+        for path in &self.crawl.block_lists {
+            let cannot = |source| {
+                let path = path.clone();
+                Error::BlockList { path, source }
+            };
+            reader.begin(path.display().to_string());
+            let file = File::open(path).map_err(cannot)?;
+            for line in BufReader::new(file).split(b'\n') {
+                reader.line(&line.map_err(cannot)?);
+            }
+        }
+        Ok(reader.finish()?)
+    }
+
+    /// Reads the files of `fetch.cookie_files`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::CookieFile`] if a file cannot be read, or has a line that is no cookie.
+    pub fn read_cookie_files(&self) -> Result<CookieFile, Error> {
+        let mut login = CookieFile::default();
+        for path in &self.fetch.cookie_files {
+            let cannot = |reason: String| {
+                let path = path.clone();
+                Error::CookieFile { path, reason }
+            };
+            let read = std::fs::read_to_string(path).map_err(|it| cannot(it.to_string()))?;
+            let cookies = CookieFile::parse(&read).map_err(|it| cannot(it.to_string()))?;
+            login = login.with(&cookies);
+        }
+        Ok(login)
+    }
+
     /// How requests to each host are made.
     fn fetch_options(&self) -> FetchOptions {
         let own = self.domain.iter().flat_map(|entry| {
@@ -448,7 +493,7 @@ impl Config {
 /// Whether a setting, named as by [`flatten`], can change while a crawl runs: how gently, how far
 /// and how often it visits, but not how it is built.
 pub fn is_live(key: &str) -> bool {
-    const CRAWL_WIDE: [&str; 7] = [
+    const CRAWL_WIDE: [&str; 9] = [
         "revisit.",
         "politeness.max_rate",
         "crawl.scope",
@@ -456,6 +501,8 @@ pub fn is_live(key: &str) -> bool {
         "crawl.max_url_length",
         "crawl.max_sitemaps",
         "crawl.max_deferred",
+        "crawl.block_lists",
+        "crawl.extra_hops",
     ];
     let (key, is_own) = match key.split_once(" at ") {
         Some((key, _)) => (key, true),

@@ -4,7 +4,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::error::{WHOLE_NUMBERS, may_hold_secret};
-use super::{Config, Span};
+use super::{Config, Size, Span};
 
 /// A value as it was given, for a person.
 pub(super) fn shown(key: &str, text: &str) -> String {
@@ -23,9 +23,9 @@ pub(super) fn typed(text: &str, default: &Value) -> Result<Option<toml::Value>, 
         Value::Number(it) if it.is_f64() => (text.parse().map(|it| Some(toml::Value::Float(it))))
             .map_err(|_| "it must be a number such as 0.9".into()),
         Value::Number(_) => (number().map(Some)).map_err(|_| "it must be a whole number".into()),
-        // The default shows no type: today it is a number or a duration.
+        // The default shows no type: today it is a number, a duration or a size.
         Value::Null if text == "none" => Ok(None),
-        Value::Null if text.parse::<Span>().is_ok() => {
+        Value::Null if text.parse::<Span>().is_ok() || has_size(text) => {
             Ok(Some(toml::Value::String(text.to_owned())))
         }
         Value::Null => (number().map(Some)).map_err(|_| "it must be a whole number or none".into()),
@@ -38,6 +38,11 @@ pub(super) fn typed(text: &str, default: &Value) -> Result<Option<toml::Value>, 
         Value::Array(_) => list(text).map(Some),
         Value::String(_) => Ok(Some(toml::Value::String(text.to_owned()))),
     }
+}
+
+/// Whether a text is a size with its unit.
+fn has_size(text: &str) -> bool {
+    text.ends_with('B') && text.parse::<Size>().is_ok()
 }
 
 /// Reads a list written as JSON, as it is kept and shown, or as names separated by commas.

@@ -35,7 +35,9 @@ mod error;
 
 pub use error::Error;
 pub use figures::{Figures, sign_minhash, sign_simhash};
-pub use files::{Content, Extraction, Fields, FileKind, Input, StoredBodies, files_in, open};
+pub use files::{
+    Content, Extraction, Fields, FileKind, Input, StoredBodies, Watch, files_in, open,
+};
 pub use judge::{Corpus, CorpusVerdict, EarlierMatch};
 pub use lookup::{Found, MAX_GUARANTEED, Tables};
 pub(crate) use pages::{ArchivedPage, each_page};

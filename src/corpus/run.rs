@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 
 use super::files::{
-    self, Content, Extraction, Input, Item, JsonDocument, StoredBodies, Wanted, WarcOutput,
+    self, Content, Extraction, Input, Item, JsonDocument, StoredBodies, Wanted, WarcOutput, Watch,
     each_line,
 };
 use super::parallel::in_order;
@@ -103,6 +103,9 @@ pub fn dedup_warc(
         input.threads,
         |hand_over| files::read(input.files, wanted, hand_over),
         |job| {
+            if let Some(Watch(tell)) = input.watch {
+                tell();
+            }
             files::work(&job, &extraction, |content| {
                 let is_wanted = content.is_in(input.languages);
                 is_wanted.then(|| read(&signer, content))

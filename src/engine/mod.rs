@@ -38,7 +38,7 @@ pub mod study;
 
 pub use crate::archive::{DigestAlgorithm, DuplicateBodies, RecordKind, StorePolicy};
 pub use crate::handover::{Credentials, HandoverOptions, HandoverState, UploadOptions};
-pub use again::{RestoreFilter, Restored, body_place, restore, retry, retry_classes};
+pub use again::{Dropped, RestoreFilter, Restored, body_place, restore, retry, retry_classes};
 pub use crawl::Crawl;
 pub use error::Error;
 #[doc(hidden)]

@@ -28,7 +28,7 @@ use crate::frontier::{
 };
 use crate::learn::TrapPolicy;
 use crate::store::{Table, decode, for_each};
-use crate::url::{self, HostKey, UrlId};
+use crate::url::{self, BlockList, HostKey, UrlId};
 
 /// A data directory that is open for made-up URLs.
 pub struct Rehearsal {
@@ -164,7 +164,7 @@ impl Rehearsal {
             store,
             &request,
             &RobotsPolicy::Ignore,
-            &TrapPolicy::default(),
+            (&TrapPolicy::default(), &BlockList::default()),
             self.clock.now(),
         )?;
         let taken = refilled.allowed.into_iter().map(|waiting| Taken {

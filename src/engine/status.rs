@@ -1,5 +1,6 @@
 //! The status file, for processes other than the one that crawls.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -39,6 +40,36 @@ impl Status {
     }
 }
 
+/// How many visits a minute a crawl makes, by those of the last minute.
+#[derive(Debug, Default)]
+struct Pace {
+    /// Times, and the number of visits by then; the first is the latest that is a minute old.
+    samples: VecDeque<(Duration, u64)>,
+}
+
+impl Pace {
+    /// Time over which visits are counted, and the least that says something.
+    const LONGEST: Duration = Duration::from_mins(1);
+    const SHORTEST: Duration = Duration::from_secs(10);
+
+    /// Adds a sample and returns the visits a minute; 0 if nothing can be said yet.
+    fn after(&mut self, time: Duration, visits: u64) -> u64 {
+        self.samples.push_back((time, visits));
+        while let Some((second, _)) = self.samples.get(1)
+            && time.saturating_sub(*second) >= Self::LONGEST
+        {
+            self.samples.pop_front();
+        }
+        let (begin, before) = self.samples.front().copied().unwrap_or_default();
+        let passed = time.saturating_sub(begin);
+        if passed < Self::SHORTEST {
+            return 0;
+        }
+        let millis = u64::try_from(passed.as_millis()).unwrap_or(u64::MAX).max(1);
+        visits.saturating_sub(before).saturating_mul(60_000) / millis
+    }
+}
+
 /// Writes `status.json`.
 #[derive(Clone)]
 pub(crate) struct Observer {
@@ -60,9 +91,12 @@ impl Observer {
     /// Writes the file once a second, until dropped.
     pub(crate) async fn run(self) {
         let mut ticks = tokio::time::interval(Duration::from_secs(1));
+        let mut pace = Pace::default();
         loop {
             ticks.tick().await;
-            if let Err(error) = self.write(true, false) {
+            let left = self.watch.counters().left_queues();
+            let per_minute = pace.after(self.clock.elapsed(), left);
+            if let Err(error) = self.write(true, false, per_minute) {
                 tracing::warn!(%error, "cannot write the status");
             }
         }
@@ -71,15 +105,16 @@ impl Observer {
     /// Writes the file at the end of a run. `complete` says that no visit of it is unknown to its
     /// commits.
     pub(crate) fn write_end(&self, complete: bool) -> Result<(), Error> {
-        self.write(false, complete)
+        self.write(false, complete, 0)
     }
 
-    fn write(&self, running: bool, complete: bool) -> Result<(), Error> {
+    fn write(&self, running: bool, complete: bool, per_minute: u64) -> Result<(), Error> {
         let status = Status {
             running,
             complete,
             time: format!("{:.0}", jiff::Timestamp::now()),
             seconds: self.clock.elapsed().as_secs(),
+            per_minute,
             counters: self.watch.counters(),
             deferred: self.watch.deferred(),
             gauges: self.watch.gauges(),
@@ -102,6 +137,25 @@ impl Observer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_pace_is_that_of_the_last_minute() {
+        let mut pace = Pace::default();
+        let second = Duration::from_secs;
+        // What was done before is not this run's, and a few seconds say nothing.
+        assert_eq!(pace.after(second(0), 1_000), 0);
+        assert_eq!(pace.after(second(9), 1_900), 0);
+        assert_eq!(pace.after(second(10), 1_100), 600);
+        for at in 11..=200 {
+            pace.after(second(at), 1_000 + at * 2);
+        }
+        assert_eq!(pace.after(second(201), 1_402), 120);
+        for at in 202..=270 {
+            pace.after(second(at), 1_402);
+        }
+        assert_eq!(pace.after(second(271), 1_402), 0);
+        assert!(pace.samples.len() <= 62);
+    }
 
     #[test]
     fn only_what_the_last_run_left_undone_keeps_hosts_waiting() {

@@ -42,6 +42,7 @@ pub(crate) fn options() -> Options {
     Options {
         scope: ScopeKind::Any,
         limits: Limits {
+            extra_hops: 0,
             max_redirects: 5,
             max_url_length: 2_000,
             max_sitemaps: 10,

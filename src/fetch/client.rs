@@ -1,8 +1,8 @@
 //! The HTTP client: reqwest with its own decoding, redirects, cookies and retries switched off.
 
+mod classify;
+
 use std::collections::HashMap;
-use std::error::Error as _;
-use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,15 +18,17 @@ use reqwest::tls::TlsInfo;
 use reqwest::{Client, ClientBuilder, Method, Request, Response, Version};
 use tokio::time::timeout;
 
+use self::classify::classify;
 use super::addresses::Addresses;
-use super::cookies::Cookies;
-use super::guard::{At, GuardedResolver, ProxyResolver, Refused, connecting};
+use super::cookies::{Cookies, Logins, logs_out};
+use super::guard::{At, GuardedResolver, ProxyResolver, connecting};
 use super::media::refusal;
 use super::options::{Requests, extent};
 use super::proxy::{Proxy, basic};
 use super::request::CookieMode;
-use super::resolver::{Finding, NotResolved, Resolver};
+use super::resolver::Resolver;
 use super::secret::{HIDDEN, is_secret};
+use super::throttle::Throttle;
 use super::{
     ByteBudget, Conditions, Cut, Error, Exchange, Failure, FailureClass, FetchOptions, Guard,
     Outcome, Reservation, tls,
@@ -70,6 +72,8 @@ struct Inner {
     budget: ByteBudget,
     requests: Requests,
     cookies: Cookies,
+    throttle: Throttle,
+    logins: Logins,
     options: FetchOptions,
     user_agent: HeaderValue,
 }
@@ -116,6 +120,8 @@ impl Fetcher {
             budget: ByteBudget::new(options.body_budget.bytes(), max_body),
             requests: Requests::new(&options),
             cookies: Cookies::default(),
+            logins: Logins::default(),
+            throttle: Throttle::new(options.limit_rate.map(|rate| rate.0)),
             options,
             user_agent,
         })))
@@ -129,6 +135,13 @@ impl Fetcher {
         }
         let resolving = self.0.guard.resolve(host.name(), &self.0.resolver);
         self.0.addresses.best(&resolving.await.ok()?)
+    }
+
+    /// Returns why a URL is left alone at a host with a login: visiting it would end that.
+    pub fn ends_login(&self, url: &Url) -> Option<Failure> {
+        let ends = self.0.options.login.is_for(url) && logs_out(url);
+        let why = "it would end the login of fetch.cookie_files";
+        ends.then(|| Failure::new(FailureClass::LogsOut, why))
     }
 
     /// Tells whether a host is visited through a proxy.
@@ -239,14 +252,32 @@ impl Inner {
             body,
             cut,
         };
-        if options.cookies == CookieMode::Host {
+        if self.keeps_cookies(url, &options) {
             let set = exchange.header_values("set-cookie");
             self.cookies.keep(&host, url, set, Timestamp::now());
         }
-        if self.options.hide_credentials && has_login(&options) {
+        if self.options.hide_credentials && self.has_login(url, &options) {
             exchange.hide("set-cookie");
         }
+        if !approach.is_any_type
+            && self.options.login.is_for(url)
+            && let Some(why) = self.logins.note(&host, url, &exchange)
+        {
+            tracing::warn!(%host, "{why}; its URLs wait: give new cookies, and `gleaner retry --class session`");
+            return Err(Failure::session(why));
+        }
         Ok((exchange, reservation))
+    }
+
+    /// Tells whether a host is visited with credentials of the configuration, so that its cookies
+    /// are as good as these.
+    fn has_login(&self, url: &Url, options: &FetchOptions) -> bool {
+        options.auth.is_some() || options.headers.has_secret() || self.options.login.is_for(url)
+    }
+
+    /// Tells whether a host gets its cookies back: a login may change them.
+    fn keeps_cookies(&self, url: &Url, options: &FetchOptions) -> bool {
+        options.cookies == CookieMode::Host || self.options.login.is_for(url)
     }
 
     /// Returns the client for a visit, whose connections lead where the visit is to be made, and
@@ -340,7 +371,7 @@ impl Inner {
             headers.insert(AUTHORIZATION, value);
             secrets.push(AUTHORIZATION);
         }
-        if has_login(options) {
+        if self.has_login(&url, options) {
             secrets.push(COOKIE);
         }
         let takes_url = url.scheme() == "http" && options.proxy.takes_urls();
@@ -348,9 +379,11 @@ impl Inner {
             headers.insert(PROXY_AUTHORIZATION, value);
             secrets.push(PROXY_AUTHORIZATION);
         }
-        if options.cookies == CookieMode::Host
+        if self.keeps_cookies(&url, options)
             && !headers.contains_key(COOKIE)
-            && let Some(cookies) = self.cookies.header(host, &url, now)
+            && let Some(cookies) = self
+                .cookies
+                .header_with(&self.options.login, (host, &url), now)
             && let Ok(cookies) = HeaderValue::from_str(&cookies)
         {
             headers.insert(COOKIE, cookies);
@@ -414,6 +447,10 @@ impl Inner {
                 Ok(Ok(None)) => break None,
                 Ok(Ok(Some(chunk))) => chunk,
             };
+            let waiting = Instant::now();
+            self.throttle.pass(chunk.len()).await;
+            // Nor for the time that we take.
+            deadline += waiting.elapsed();
             if body.len() + chunk.len() > reservation.bytes() {
                 let waiting = Instant::now();
                 self.budget.grow(&mut reservation).await;
@@ -428,12 +465,6 @@ impl Inner {
         reservation.shrink(body.len());
         (body.freeze(), cut, reservation)
     }
-}
-
-/// Tells whether a host is visited with credentials of the configuration, so that its cookies are
-/// as good as these.
-fn has_login(options: &FetchOptions) -> bool {
-    options.auth.is_some() || options.headers.has_secret()
 }
 
 /// Returns a client for a service that the operator names, such as a store for files: it fetches
@@ -511,70 +542,4 @@ fn protocols(response: &Response) -> Vec<&'static str> {
         .into_iter()
         .chain(tls.and_then(tls::protocol))
         .collect()
-}
-
-/// Classifies a failure by the errors in its source chain.
-fn classify(error: reqwest::Error) -> Failure {
-    let mut class = if error.is_timeout() {
-        FailureClass::Timeout
-    } else if error.is_connect() {
-        FailureClass::Connect
-    } else if error.is_builder() {
-        FailureClass::Protocol
-    } else {
-        FailureClass::Disconnect
-    };
-    let mut is_unreached = error.is_timeout() && error.is_connect();
-    let mut message = String::new();
-    let mut source = error.source();
-    while let Some(cause) = source.map(innermost) {
-        message = cause.to_string();
-        if cause.is::<Refused>() {
-            return Failure::new(FailureClass::Guard, message);
-        } else if let Some(error) = cause.downcast_ref::<NotResolved>() {
-            return match error.finding {
-                Finding::Unknown => Failure::new(FailureClass::Dns, message),
-                Finding::Nothing => Failure::nameless(message),
-                Finding::Late => Failure::unreached(FailureClass::Dns, message),
-            };
-        } else if cause.is::<rustls::Error>() {
-            return Failure::new(FailureClass::Tls, message);
-        } else if cause.downcast_ref().is_some_and(hyper::Error::is_parse) {
-            class = FailureClass::Protocol;
-        } else if let Some(error) = cause.downcast_ref::<io::Error>() {
-            is_unreached |= class == FailureClass::Connect && rejects(error.kind());
-        }
-        source = cause.source();
-    }
-    if message.is_empty() {
-        message = error.without_url().to_string();
-    }
-    match is_unreached {
-        true => Failure::unreached(class, message),
-        false => Failure::new(class, message),
-    }
-}
-
-/// Tells whether an error means that an address accepted no connection, rather than that a
-/// connection failed later.
-fn rejects(kind: io::ErrorKind) -> bool {
-    use io::ErrorKind as Kind;
-    matches!(
-        kind,
-        Kind::ConnectionRefused
-            | Kind::HostUnreachable
-            | Kind::NetworkUnreachable
-            | Kind::AddrNotAvailable
-            | Kind::TimedOut
-    )
-}
-
-/// Returns the error inside an I/O error, which does not report it as its source.
-fn innermost<'a>(
-    mut cause: &'a (dyn std::error::Error + 'static),
-) -> &'a (dyn std::error::Error + 'static) {
-    while let Some(inner) = cause.downcast_ref().and_then(std::io::Error::get_ref) {
-        cause = inner;
-    }
-    cause
 }

@@ -5,6 +5,12 @@
 //! is needed, and no host can set what another one reads. Cookies are bounded in number and bytes,
 //! per host and in total.
 
+mod file;
+mod login;
+
+pub use file::{CookieFile, CookieFileError};
+pub(super) use login::{Logins, logs_out};
+
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -70,6 +76,30 @@ impl Jar {
 }
 
 impl Cookies {
+    /// Returns the Cookie header for a request, if there is one to send: what the host set, and
+    /// what the file has for it beside that.
+    pub(super) fn header_with(
+        &self,
+        file: &CookieFile,
+        (host, url): (&HostKey, &Url),
+        now: Timestamp,
+    ) -> Option<String> {
+        let set = self.header(host, url, now);
+        let has = |name: &str| {
+            let pairs = set.iter().flat_map(|it| it.split("; "));
+            pairs
+                .into_iter()
+                .any(|it| it.split('=').next() == Some(name))
+        };
+        let given = file.of(url, now, has).into_iter();
+        let given = given.map(|(name, value)| match name {
+            "" => value.to_owned(),
+            name => format!("{name}={value}"),
+        });
+        let pairs: Vec<String> = set.clone().into_iter().chain(given).collect();
+        (!pairs.is_empty()).then(|| pairs.join("; "))
+    }
+
     /// Returns the Cookie header for a request, if there is one to send.
     pub(super) fn header(&self, host: &HostKey, url: &Url, now: Timestamp) -> Option<String> {
         let mut jars = self.0.lock().unwrap_or_else(PoisonError::into_inner);

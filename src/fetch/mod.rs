@@ -22,12 +22,14 @@ mod request;
 mod resolver;
 mod secret;
 mod sessions;
+mod throttle;
 mod tls;
 
 pub use archived::is_chunked;
 pub use body::{BROKEN_CODING, DECODED_LENGTH, DecodeBounds, Decoded, NOT_CODED, decode};
 pub use budget::{ByteBudget, Reservation};
 pub use client::{Approach, Fetcher, service_client};
+pub use cookies::{CookieFile, CookieFileError};
 pub use guard::{At, Authority, Guard, Refused};
 pub use hosts::{HostAddress, HostsError, NamedHosts};
 pub use media::MediaPattern;

@@ -13,8 +13,8 @@ use struct_patch::Patch;
 
 use super::media::MediaPattern;
 use super::{
-    CookieMode, DecodeBounds, DnsOptions, ExtraHeaders, NamedHosts, Nameserver, Network, Proxy,
-    ResolverKind, Secret,
+    CookieFile, CookieMode, DecodeBounds, DnsOptions, ExtraHeaders, NamedHosts, Nameserver,
+    Network, Proxy, ResolverKind, Secret,
 };
 use crate::units::{Checked, Size, Span};
 use crate::url::{HostKey, HostMap, HostPattern};
@@ -66,6 +66,9 @@ pub struct FetchOptions {
     /// Memory for bodies across the crawl, from their first byte to the commit.
     #[patch(skip)]
     pub body_budget: Size,
+    /// Bytes of bodies that are received each second, all hosts together; `None` for no limit.
+    #[patch(skip)]
+    pub limit_rate: Option<Size>,
     /// Whether private, loopback and reserved addresses may be contacted.
     #[patch(skip)]
     pub allow_private: bool,
@@ -93,6 +96,13 @@ pub struct FetchOptions {
     pub headers: ExtraHeaders,
     /// Whether cookies are kept and sent back.
     pub cookies: CookieMode,
+    /// Files of cookies for logins, in the format of Netscape.
+    #[patch(skip)]
+    pub cookie_files: Vec<PathBuf>,
+    /// What is in them.
+    #[serde(skip)]
+    #[patch(skip)]
+    pub login: CookieFile,
     /// The types of content that are wanted, by the head of the response; all if there are none.
     pub accept: Vec<MediaPattern>,
     /// The types of content that are not wanted.
@@ -130,6 +140,7 @@ impl Default for FetchOptions {
             max_header_fields: 512,
             max_header: Size(64 << 10),
             body_budget: Size::mebibytes(256),
+            limit_rate: None,
             allow_private: false,
             allow_networks: Vec::new(),
             hosts: NamedHosts::default(),
@@ -140,6 +151,8 @@ impl Default for FetchOptions {
             proxy: Proxy::None,
             headers: ExtraHeaders::default(),
             cookies: CookieMode::default(),
+            cookie_files: Vec::new(),
+            login: CookieFile::default(),
             accept: Vec::new(),
             reject: Vec::new(),
             auth: None,
@@ -180,6 +193,9 @@ impl FetchOptions {
             _ if self.max_lookups == 0 => Err(("fetch.max_lookups", "at least 1")),
             _ if !is_user_agent(&self.user_agent) => {
                 Err(("fetch.user_agent", "printable ASCII, and not empty"))
+            }
+            _ if self.limit_rate.is_some_and(|rate| rate.0 < 1_000) => {
+                Err(("fetch.limit_rate", "at least 1000B"))
             }
             _ if self.max_body.0 == 0 => Err(("fetch.max_body", "more than 0 bytes")),
             _ if !self.auth.as_ref().is_none_or(is_user) => Err((

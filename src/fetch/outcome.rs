@@ -227,6 +227,8 @@ enum Detail {
     Silent,
     /// There is no such name.
     Nameless,
+    /// The host does not know the login.
+    LoggedOut,
 }
 
 impl Failure {
@@ -264,6 +266,14 @@ impl Failure {
         }
     }
 
+    /// Creates the failure of a request to a host that no longer knows the login.
+    pub(super) fn session(message: impl Into<String>) -> Self {
+        Self {
+            detail: Detail::LoggedOut,
+            ..Self::new(FailureClass::Session, message)
+        }
+    }
+
     /// Returns `true` if nobody accepted a connection, so that another address may be tried.
     pub fn is_unreached(&self) -> bool {
         self.detail == Detail::Unreached
@@ -275,9 +285,9 @@ impl Failure {
     }
 
     /// Returns `true` if the same would come of another attempt, so that the host is left alone at
-    /// once: its name does not exist.
+    /// once: its name does not exist, or it does not know the login.
     pub fn is_hopeless(&self) -> bool {
-        self.detail == Detail::Nameless
+        matches!(self.detail, Detail::Nameless | Detail::LoggedOut)
     }
 
     /// Returns `true` if the host was contacted, or at least its name was looked up.
@@ -287,6 +297,9 @@ impl Failure {
             FailureClass::Guard
                 | FailureClass::Robots
                 | FailureClass::Budget
+                | FailureClass::Blocked
+                | FailureClass::Dropped
+                | FailureClass::LogsOut
                 | FailureClass::Internal
         )
     }
@@ -314,6 +327,14 @@ pub enum FailureClass {
     Robots,
     /// The budget of the host or domain is used up.
     Budget,
+    /// A list blocks the URL.
+    Blocked,
+    /// A person took the URL out of its queue.
+    Dropped,
+    /// Visiting the URL would end a login.
+    LogsOut,
+    /// The host no longer knows the login.
+    Session,
     /// The response is of a type that is not wanted; its body was not read.
     Unwanted,
     /// gleaner failed on this page.

@@ -7,6 +7,8 @@ use crate::url::{self, HostKey, Site, Url};
 /// Limits of the crawl that are the same for all hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
+    /// Number of links that are followed out of the scope, one after the other.
+    pub extra_hops: u8,
     /// Maximum number of redirects followed in a row (RFC 9110 sets no number; Heritrix and
     /// browsers use 5 to 20).
     pub max_redirects: u8,
@@ -32,6 +34,9 @@ pub struct Candidate<'a> {
     pub trail: Trail,
     /// The page that contains the link; `None` if `trail` belongs to the URL itself.
     pub from: Option<&'a Url>,
+    /// Number of links out of the scope that lead to the URL, if it is out of it; 0 if that is not
+    /// known.
+    pub beyond: u8,
     /// Where the URL comes from.
     pub provenance: Provenance,
 }
@@ -130,7 +135,8 @@ pub fn admit(
     };
     let host = HostKey::of(&url);
     let policy = policies.of(&host);
-    if candidate.provenance == Provenance::Linked && !scope.admits(&url) {
+    let is_near = (1..=limits.extra_hops).contains(&candidate.beyond);
+    if candidate.provenance == Provenance::Linked && !is_near && !scope.admits(&url) {
         return Admission::OutOfScope;
     }
     if policy
@@ -170,6 +176,7 @@ mod tests {
 
     fn limits() -> Limits {
         Limits {
+            extra_hops: 1,
             max_redirects: 3,
             max_url_length: 60,
             max_sitemaps: 1,
@@ -229,6 +236,7 @@ mod tests {
                 hops: 0,
                 trail: Trail::default(),
                 from: None,
+                beyond: 0,
                 provenance: Provenance::Linked,
             };
             change(&mut candidate);
@@ -259,6 +267,18 @@ mod tests {
     }
 
     #[test]
+    fn links_out_of_the_scope_are_followed_as_far_as_is_said() {
+        let gate = Gate::new();
+        let at = |beyond| move |asked: &mut Candidate<'_>| asked.beyond = beyond;
+        assert_eq!(gate.ask("http://a.example/", at(0)), "admitted");
+        assert_eq!(gate.ask("http://a.example/", at(7)), "admitted");
+        assert_eq!(gate.ask("http://b.example/", at(0)), "out-of-scope");
+        assert_eq!(gate.ask("http://b.example/", at(1)), "admitted");
+        assert_eq!(gate.ask("http://b.example/private/", at(1)), "excluded");
+        assert_eq!(gate.ask("http://b.example/", at(2)), "out-of-scope");
+    }
+
+    #[test]
     fn a_trail_ends_where_another_site_begins() {
         let gate = Gate::new();
         let from = url::parse("http://a.example/s?a=1").unwrap();
@@ -270,6 +290,7 @@ mod tests {
                 hops: 0,
                 trail,
                 from: Some(&from),
+                beyond: 0,
                 provenance: Provenance::Named,
             };
             match admit(&candidate, &gate.scope, &limits(), &gate.policies) {

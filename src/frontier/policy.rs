@@ -9,6 +9,7 @@
 //! Policies never change. A running crawl is given a new set of them ([`SharedPolicies`]), so that
 //! nobody sees half of a change.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -18,7 +19,7 @@ use struct_patch::Patch;
 use super::{Politeness, PolitenessOverrides, ScopeKind, SeenOptions};
 use crate::learn::{LearnOverrides, LearnPolicy, TrapOverrides, TrapPolicy};
 use crate::units::Checked;
-use crate::url::{HostKey, HostMap, HostPattern, UrlPatterns};
+use crate::url::{BlockList, HostKey, HostMap, HostPattern, UrlPatterns};
 
 /// The policies of a running crawl. Each visit looks them up anew, so that policies stored here
 /// apply from the next visit on.
@@ -87,6 +88,9 @@ pub struct CrawlPolicy {
     /// What a URL must share with a seed to be followed.
     #[patch(skip)]
     pub scope: ScopeKind,
+    /// Number of links that are followed out of the scope, one after the other.
+    #[patch(skip)]
+    pub extra_hops: u8,
     /// Maximum number of links followed from a seed to a URL of this host; `None` for no limit.
     pub max_depth: Option<u16>,
     /// Maximum number of consecutive redirects.
@@ -111,6 +115,9 @@ pub struct CrawlPolicy {
     pub include: UrlPatterns,
     /// A link to this host that matches one of these patterns is not followed.
     pub exclude: UrlPatterns,
+    /// Files of hosts, domains and beginnings of URLs that are not requested.
+    #[patch(skip)]
+    pub block_lists: Vec<PathBuf>,
     /// Which files that the pages of this host need to be shown are fetched with them.
     pub requisites: RequisiteMode,
     /// Maximum number of such files of one page.
@@ -132,6 +139,7 @@ impl Default for CrawlPolicy {
     fn default() -> Self {
         Self {
             scope: ScopeKind::default(),
+            extra_hops: 0,
             max_depth: None,
             max_redirects: 10,
             max_url_length: 2_048,
@@ -143,6 +151,7 @@ impl Default for CrawlPolicy {
             rel_sponsored: RobotsMode::default(),
             include: UrlPatterns::default(),
             exclude: UrlPatterns::default(),
+            block_lists: Vec::new(),
             requisites: RequisiteMode::default(),
             max_requisites: 1_000,
             sitemaps: SitemapMode::default(),
@@ -161,6 +170,7 @@ impl CrawlPolicy {
                 "crawl.expected_urls",
                 "at most 10,000,000,000, which take 12 GB",
             )),
+            _ if self.extra_hops > MAX_EXTRA_HOPS => Err(("crawl.extra_hops", "at most 20")),
             _ if self.max_requisites > MAX_REQUISITES => {
                 Err(("crawl.max_requisites", "at most 10,000"))
             }
@@ -171,6 +181,10 @@ impl CrawlPolicy {
 
 /// Maximum number of requisites that are read of one document, and so may be fetched of it.
 pub const MAX_REQUISITES: u32 = 10_000;
+
+/// Maximum number of links that may be followed out of the scope. The path of a URL has room for
+/// their letters.
+const MAX_EXTRA_HOPS: u8 = 20;
 
 /// Maximum number of URLs that a filter can be sized for.
 const MAX_EXPECTED_URLS: u64 = 10_000_000_000;
@@ -235,6 +249,8 @@ pub struct Policies {
     robots_exceptions: Vec<HostPattern>,
     /// Set if requisites of any host are fetched.
     has_requisites: bool,
+    /// What is not requested, whatever leads to it.
+    blocked: Arc<BlockList>,
 }
 
 impl Policies {
@@ -260,7 +276,18 @@ impl Policies {
             overrides: map,
             robots_exceptions,
             has_requisites,
+            blocked: Arc::default(),
         }
+    }
+
+    /// Sets what is not requested, whatever leads to it.
+    pub fn block(&mut self, list: BlockList) {
+        self.blocked = Arc::new(list);
+    }
+
+    /// Returns what is not requested.
+    pub fn blocked(&self) -> &Arc<BlockList> {
+        &self.blocked
     }
 
     /// Returns whether requisites of any host are fetched.

@@ -112,6 +112,8 @@ pub enum Trouble {
     Overloaded,
     /// The server failed (5xx except 503).
     ServerError,
+    /// The host no longer knows the login of the configuration.
+    Session,
 }
 
 impl Trouble {
@@ -125,7 +127,7 @@ impl Trouble {
 
     /// Whether it means that there was no whole answer.
     pub fn is_silence(self) -> bool {
-        !matches!(self, Self::Overloaded | Self::ServerError)
+        !matches!(self, Self::Overloaded | Self::ServerError | Self::Session)
     }
 }
 

@@ -14,6 +14,7 @@ mod shown;
 mod similar;
 
 mod deferred;
+mod glance;
 mod hosts;
 mod learned;
 
@@ -33,6 +34,7 @@ pub use check::{Checked, PartChecked, check};
 pub use clusters::{Cluster, Cursor, Dups, Member};
 pub use deferred::{DeferredFilter, DeferredNow, MAX_DEFERRED_LISTED};
 pub use feed::{Feed, Outlook};
+pub use glance::{DiskUse, LastError};
 pub use hosts::{HostNow, HostsNow};
 pub use learned::{Learned, LearnedKind};
 pub use refused::{BudgetNow, RefusedNow};

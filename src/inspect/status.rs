@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::Error;
+use super::glance::{DiskUse, LastError, last_error};
 use super::hosts::{HostsNow, hosts};
 use crate::engine::{self, DirectoryError, Omissions, Status, StoppedCrawl};
 use crate::rows::deferred_urls;
@@ -23,6 +24,10 @@ pub struct StatusNow {
     /// crawl, which answers [`Question::LeftOut`](super::Question::LeftOut).
     #[serde(flatten)]
     pub omissions: Option<Omissions>,
+    /// The room that the crawl takes and has; `None` if the disk does not tell.
+    pub disk: Option<DiskUse>,
+    /// The last visit that failed, if one did lately.
+    pub last_error: Option<LastError>,
 }
 
 /// The status that the last run wrote at its end; `None` if there is none, or it was killed.
@@ -45,6 +50,13 @@ fn cannot_open_now(error: &engine::Error) -> bool {
 /// Reads the state of the crawl in a data directory: from the store, or from `status.json` while
 /// another process runs the crawl.
 pub fn status(path: &Path) -> Result<StatusNow, Error> {
+    let mut now = state(path)?;
+    now.disk = DiskUse::of(path);
+    now.last_error = last_error(path);
+    Ok(now)
+}
+
+fn state(path: &Path) -> Result<StatusNow, Error> {
     let crawl = match StoppedCrawl::open(path) {
         Ok(crawl) => crawl,
         Err(engine::Error::Directory(DirectoryError::InUse {
@@ -52,8 +64,7 @@ pub fn status(path: &Path) -> Result<StatusNow, Error> {
         })) => {
             return Ok(StatusNow {
                 status: Status::of_running(path)?,
-                hosts: None,
-                omissions: None,
+                ..StatusNow::default()
             });
         }
         // A user who may only read, and one who asks while another command reads, see what the last
@@ -62,8 +73,7 @@ pub fn status(path: &Path) -> Result<StatusNow, Error> {
             Some(status) => {
                 return Ok(StatusNow {
                     status,
-                    hosts: None,
-                    omissions: None,
+                    ..StatusNow::default()
                 });
             }
             None => return Err(error.into()),
@@ -84,5 +94,6 @@ pub fn status(path: &Path) -> Result<StatusNow, Error> {
         },
         hosts: Some(hosts(crawl.store())?),
         omissions: Some(Omissions::read(crawl.store(), true)?),
+        ..StatusNow::default()
     })
 }

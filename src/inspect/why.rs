@@ -178,6 +178,9 @@ pub struct AdmissionNow {
     /// `admitted`, `out-of-scope`, `excluded`, `not-included`, `malformed` (too long),
     /// `host-budget`, `domain-budget`, `deferred`, or the form for which it is suspected.
     pub answer: Cow<'static, str>,
+    /// The place of the entry of a block list that names the URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<String>,
     /// The pattern that excludes the URL.
     #[serde(default)]
     pub pattern: Option<String>,
@@ -512,6 +515,11 @@ fn admission(
             None => form.map_or("admitted", Trap::name),
         }
         .into(),
+        blocked: options
+            .policies
+            .blocked()
+            .find(url)
+            .map(|by| by.to_string()),
         pattern: excluded.map(ToString::to_string),
         scope: options.scope,
         max_depth: policy.crawl.max_depth,

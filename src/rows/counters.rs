@@ -93,4 +93,11 @@ impl Counters {
     pub fn done(&self) -> u64 {
         self.pages + self.failed + self.forbidden
     }
+
+    /// Number of URLs that left their queues, whatever they were there for.
+    pub fn left_queues(&self) -> u64 {
+        let requisites = &self.requisites;
+        let of_pages = requisites.fetched + requisites.failed + requisites.forbidden;
+        self.done() + of_pages + self.sitemaps + self.revisits.values().sum::<u64>()
+    }
 }

@@ -5,6 +5,7 @@
 //! is requested) and a [`UrlId`] (what identifies it). The room does no I/O and reads no clock.
 //! Only `canonical.rs` makes a [`CanonicalUrl`].
 
+mod block_list;
 mod canonical;
 mod filter;
 mod host;
@@ -17,6 +18,7 @@ mod rules;
 mod series;
 mod surt;
 
+pub use block_list::{BlockList, BlockListError, BlockListReader, Blocked};
 pub use canonical::{CanonicalUrl, Canonicalizer};
 pub use filter::{TooManyPatterns, UrlPattern, UrlPatternError, UrlPatterns};
 pub use host::{HostKey, Site};

@@ -10,6 +10,7 @@
 //! - `guard`, `hostile`: which addresses are contacted, in a network of their own.
 //! - `faults`: I/O calls that fail, power cuts, damaged files, clocks that jump.
 //! - `full_disk`: a file system that fills up.
+//! - `packages`: what installs gleaner elsewhere, installed and run.
 //! - `scale`, `documents`: the benches with kills, small.
 //! - `tools`: what other programs make of what gleaner writes.
 
@@ -21,6 +22,7 @@ mod faults;
 mod full_disk;
 mod guard;
 mod hostile;
+mod packages;
 mod scale;
 mod tools;
 
@@ -108,6 +110,8 @@ fn tests() -> Vec<Test> {
         guard::a_seed_with_a_name_is_no_consent_for_a_private_address: network(),
         hostile::hosts_that_misbehave_harm_nobody_but_themselves: hosts(),
         hostile::hosts_that_misbehave_do_not_keep_a_crawl_from_stopping: Need::Nothing,
+        packages::archive_and_wheel_run_where_they_are_put: Need::Program("strip"),
+        packages::systemd_understands_the_unit: Need::Program("systemd-analyze"),
         scale::every_answer_about_urls_seen_is_right: Need::Nothing,
         scale::what_enters_queues_leaves_them: Need::Nothing,
         scale::pages_admit_what_is_new: Need::Nothing,

@@ -18,9 +18,11 @@ use crate::web::{Answer, Web};
 const USAGE: i32 = 2;
 
 /// Every flag that sets something, the key that it sets, and a value that is not the default.
-pub(crate) const FLAGS: [(&str, &str, &str); 10] = [
+pub(crate) const FLAGS: [(&str, &str, &str); 12] = [
     ("--max-depth", "crawl.max_depth", "7"),
     ("--scope", "crawl.scope", "any"),
+    ("--extra-hops", "crawl.extra_hops", "7"),
+    ("--limit-rate", "fetch.limit_rate", "7MiB"),
     ("--delay", "politeness.delay", "7s"),
     ("--concurrency", "fetch.concurrency", "7"),
     ("--max-rate", "politeness.max_rate", "7"),
@@ -33,9 +35,11 @@ pub(crate) const FLAGS: [(&str, &str, &str); 10] = [
 ];
 
 /// Every flag that adds to a list or table, and the key that has it.
-pub(crate) const ADDING: [(&str, &str); 5] = [
+pub(crate) const ADDING: [(&str, &str); 7] = [
     ("--include", "crawl.include"),
     ("--exclude", "crawl.exclude"),
+    ("--block-list", "crawl.block_lists"),
+    ("--cookies", "fetch.cookie_files"),
     ("--header", "fetch.headers"),
     ("--accept", "fetch.accept"),
     ("--reject", "fetch.reject"),

@@ -7,11 +7,13 @@
 //! - `crawl`, `resume`, `archive`, `robots`: what is fetched, how often, and what is kept.
 //! - `archive_files`, `upload`: the life of the archive's files, and how they leave.
 //! - `requisites`: files that pages need to be shown.
+//! - `reach`: links out of the scope, block lists, the rate of what is received.
 //! - `sitemaps`: which are asked for, and what becomes of what they list.
 //! - `urls`: which URLs are one, by settings.
 //! - `politeness`, `guard`: who is asked, and when, from the servers' side.
 //! - `client`, `names`, `tls`, `conditional`: what is sent, to which address, over what, on which
 //!   condition.
+//! - `login`: cookies of a file.
 //! - `config`, `config_documents`: what holds when a file, the environment and flags disagree; its
 //!   documents.
 //! - `daemon`: a crawl that is left running, and what it is told.
@@ -51,6 +53,7 @@ mod demo;
 mod readme;
 
 mod crawl;
+mod reach;
 mod resume;
 mod retry;
 
@@ -65,6 +68,7 @@ mod urls;
 mod client;
 mod conditional;
 mod guard;
+mod login;
 mod names;
 mod politeness;
 mod tls;

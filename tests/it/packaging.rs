@@ -150,7 +150,8 @@ fn the_dockerfile_names_what_exists() {
     }
     assert!(dockerfile.contains("--locked"));
     let last_of = |name| instructions(&dockerfile, name).pop().unwrap_or_default();
-    assert_eq!(last_of("USER"), ["gleaner"], "not root");
+    assert_eq!(last_of("USER"), ["10001"], "not root");
+    assert!(dockerfile.contains("--uid 10001 "), "the user is there");
     assert_eq!(last_of("VOLUME"), ["/data"]);
     assert_eq!(last_of("ENTRYPOINT"), ["[\"gleaner\"]"]);
 }
@@ -179,6 +180,70 @@ fn notices_name_what_the_binary_is_built_from() {
     }
     assert!(components.iter().all(|it| it["name"] != "insta"));
     assert!(notices.contains("Mozilla Public License"));
+}
+
+/// The files that the Debian package takes from here exist, and those that the unit names are where
+/// the package puts them.
+#[test]
+fn the_debian_package_has_what_its_unit_names() {
+    let manifest: toml::Table = read("Cargo.toml").parse().expect("it is TOML");
+    let package = &manifest["package"]["metadata"]["deb"];
+    let assets = package["assets"].as_array().expect("a list");
+    let mut installed = BTreeSet::new();
+    for asset in assets {
+        let [from, to] = [0, 1].map(|at| asset[at].as_str().expect("a path"));
+        let (directory, name) = from.rsplit_once('/').unwrap_or((".", from));
+        let is_staged = from.starts_with("target/packages/stage/");
+        if !is_staged && !name.contains('*') {
+            assert!(root().join(from).exists(), "{from}");
+        } else if !is_staged {
+            assert!(root().join(directory).is_dir(), "{from}");
+        }
+        installed.insert(format!("/{to}{name}"));
+    }
+    let unit = read("config/gleaner.service");
+    for named in ["/usr/bin/gleaner", "/etc/gleaner/gleaner.toml"] {
+        assert!(unit.contains(&format!("{named} ")), "{named}");
+        assert!(installed.contains(named), "{named} of {installed:?}");
+    }
+    let kept = package["conf-files"].as_array().expect("a list");
+    assert_eq!(kept[0].as_str(), Some("/etc/gleaner/gleaner.toml"));
+    let scripts = read("packaging/deb/postinst");
+    assert!(unit.contains("\nUser=gleaner\n") && scripts.contains("--system"));
+    // The settings that it brings are valid, and its example is too.
+    let settings = read("packaging/deb/gleaner.toml");
+    let place = Place::new();
+    for text in [
+        settings.clone(),
+        settings.replace("# user_agent", "user_agent"),
+    ] {
+        let file = place.file("gleaner.toml", &text);
+        run(gleaner(&["config", "check", "--config", &file])).expect(0);
+    }
+}
+
+/// The workflow of releases has no commands of its own: it calls those that the documents name.
+#[test]
+fn a_release_is_built_by_what_is_documented() {
+    // What the registry has of the package is without it.
+    let Ok(workflow) = fs::read_to_string(root().join(".github/workflows/release.yml")) else {
+        return;
+    };
+    let documents = read("docs/operations.md");
+    for command in [
+        "packaging/build archive deb wheel",
+        "packaging/build image",
+        "packaging/try",
+    ] {
+        assert!(workflow.contains(command), "{command}");
+        assert!(documents.contains(command), "{command}");
+    }
+    for target in ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl"] {
+        assert!(
+            workflow.contains(target) && documents.contains(target),
+            "{target}"
+        );
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! a pseudo-terminal and a small terminal emulator; plain lines elsewhere; the summary.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -528,4 +528,34 @@ fn every_line_on_standard_error_is_json_if_that_is_asked_for() {
         run(gleaner(&filter)).expect(2),
         &[("ERROR", "--log"), ("INFO", "hint: ")],
     );
+}
+
+/// A command that reads much shows how much on a terminal, beside data that goes elsewhere, and
+/// leaves nothing there. Where standard error is no terminal nothing is said.
+#[test]
+fn commands_that_read_much_show_how_much_on_a_terminal() {
+    let words = "as many words as a page has ".repeat(20);
+    let line =
+        |n: usize| format!("{{\"id\":{n},\"text\":\"{n} {words}\",\"html\":\"<p>{n} {words}\"}}\n");
+    // More than is read at once, so that some are told while others are waited for.
+    let lines: String = (0..2_000).map(line).collect();
+    for (command, things) in [("dedup", "documents"), ("extract", "pages")] {
+        let (reader, mut writer) = io::pipe().expect("a pipe");
+        let mut command = gleaner(&[command, "--jsonl", "-"]);
+        command.stdin(reader).stdout(Stdio::null());
+        let mut shown = OnTerminal::start(command, 80);
+        writer.write_all(lines.as_bytes()).expect("it reads");
+        shown.wait_until(|rows| {
+            let count = |row: &String| row.split(' ').nth(1)?.replace(',', "").parse::<u32>().ok();
+            let is_it = |row: &String| row.contains(things) && count(row) > Some(100);
+            rows.iter().any(is_it)
+        });
+        drop(writer);
+        let ended = shown.end();
+        assert_eq!((ended.code, ended.rows), (Some(0), Vec::new()));
+    }
+    let place = Place::new();
+    let file = place.file("lines.jsonl", &lines);
+    let quiet = run(gleaner(&["extract", "--jsonl", &file])).expect(0);
+    assert_eq!((&*quiet.stderr, quiet.stdout.lines().count()), ("", 2_000));
 }

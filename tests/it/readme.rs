@@ -5,6 +5,16 @@ use std::path::Path;
 
 use crate::run::{gleaner, run};
 
+/// Which options a crawl has, the common ones first, with one line about each.
+#[test]
+fn options_of_a_crawl_are_grouped() {
+    let mut command = gleaner(&["crawl", "-h"]);
+    command.env_remove("COLUMNS").env_remove("LINES");
+    let help = run(command).expect(0).stdout;
+    let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
+    insta::assert_snapshot!("options_of_a_crawl", lines.join("\n"));
+}
+
 /// With `UPDATE_DOCS` set, writes what it would compare.
 #[test]
 fn the_usage_in_the_readme_is_that_of_the_binary() {

@@ -10,10 +10,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::cli::{Failure, output};
+use crate::cli::output::Screen;
+use crate::cli::words::count;
+use crate::cli::{Failure, help, output};
 use crate::config::{self, Config, Effective, Flag, Origin, Remembered, Size, Sources, Span};
 use crate::engine::Options;
-use crate::fetch::MediaPattern;
+use crate::fetch::{CookieFile, MediaPattern};
 use crate::url::{self, HostKey};
 
 #[derive(Debug, Args)]
@@ -61,7 +63,7 @@ struct Show {
   gleaner config check --config my.toml && gleaner crawl --config my.toml --data-dir crawl")]
 struct Check {
     /// Configuration file, in the format of config/gleaner.toml
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = help::SETTINGS, long, value_name = "FILE")]
     config: PathBuf,
 }
 
@@ -85,24 +87,37 @@ pub(super) struct SettingFlags {
     /// Do not follow links that match. May be repeated; added to crawl.exclude
     #[arg(long, value_name = "PATTERN")]
     exclude: Vec<String>,
+    /// Follow this many links out of the scope, one after the other [default: 0]
+    #[arg(help_heading = help::REACH, long, value_name = "N")]
+    extra_hops: Option<u8>,
+    #[arg(
+        help_heading = help::REACH,
+        long,
+        value_name = "FILE",
+        help = "Do not request what this file names: hosts, domains and beginnings of URLs, one a line, or lines of a file of hosts. May be repeated; added to crawl.block_lists"
+    )]
+    block_list: Vec<PathBuf>,
     /// Read only responses of this type, such as text/html or text/*, by their heads. May be
     /// repeated; added to fetch.accept
-    #[arg(long, value_name = "TYPE")]
+    #[arg(help_heading = help::REACH, long, value_name = "TYPE")]
     accept: Vec<MediaPattern>,
     /// Do not read responses of this type, such as image/*. May be repeated; added to fetch.reject
-    #[arg(long, value_name = "TYPE")]
+    #[arg(help_heading = help::REACH, long, value_name = "TYPE")]
     reject: Vec<MediaPattern>,
     /// Minimum time between two visits of a host, such as 500ms [default: 1s]
     #[arg(long, value_name = "DURATION")]
     delay: Option<Span>,
     /// Maximum number of concurrent fetches, each from another host [default: 64]
-    #[arg(long, value_name = "N")]
+    #[arg(help_heading = help::REQUESTS, long, value_name = "N")]
     concurrency: Option<usize>,
     /// Maximum number of requests per second in the whole crawl [default: none]
-    #[arg(long, value_name = "N")]
+    #[arg(help_heading = help::REQUESTS, long, value_name = "N")]
     max_rate: Option<NonZeroU32>,
+    /// Bytes received each second in the whole crawl, such as 500KB [default: none]
+    #[arg(help_heading = help::REQUESTS, long, value_name = "SIZE")]
+    limit_rate: Option<Size>,
     /// Memory budget for the data structures of the crawl, such as 2GiB [default: 1GiB]
-    #[arg(long, value_name = "SIZE")]
+    #[arg(help_heading = help::SETTINGS, long, value_name = "SIZE")]
     max_memory: Option<Size>,
     #[arg(long, value_name = "TEXT", help = concat!(
         "User-Agent header; must contain a contact to crawl other machines [default: gleaner/",
@@ -112,18 +127,26 @@ pub(super) struct SettingFlags {
     user_agent: Option<String>,
     /// Header field of every request, as `Name: value`; not for credentials, which some hosts can
     /// have in `[[domain]]`. May be repeated; added to fetch.headers
-    #[arg(long, value_name = "FIELD", value_parser = field)]
+    #[arg(help_heading = help::REQUESTS, long, value_name = "FIELD", value_parser = field)]
     header: Vec<(String, String)>,
+    #[arg(
+        help_heading = help::REQUESTS,
+        long,
+        value_name = "FILE",
+        help = "Cookies of a login, in the format of Netscape, sent only to the hosts, paths and schemes that the file says. May be repeated; added to fetch.cookie_files"
+    )]
+    cookies: Vec<PathBuf>,
     /// Proxy for all requests: a URL with http, https, socks5 or socks5h, or none [default: none]
-    #[arg(long, value_name = "URL")]
+    #[arg(help_heading = help::REQUESTS, long, value_name = "URL")]
     proxy: Option<String>,
     /// Whether to obey robots.txt [default: obey]
-    #[arg(long, value_enum, value_name = "MODE")]
+    #[arg(help_heading = help::REACH, long, value_enum, value_name = "MODE")]
     robots: Option<RobotsArgument>,
     /// Allow private, loopback and reserved addresses
-    #[arg(long)]
+    #[arg(help_heading = help::REQUESTS, long)]
     allow_private: bool,
     #[arg(
+        help_heading = help::SETTINGS,
         long,
         value_name = "KEY=VALUE",
         value_parser = assignment,
@@ -131,7 +154,7 @@ pub(super) struct SettingFlags {
     )]
     set: Vec<(String, String)>,
     /// Forget the settings of earlier runs, which a crawl goes on with otherwise
-    #[arg(long)]
+    #[arg(help_heading = help::SETTINGS, long)]
     reset_settings: bool,
 }
 
@@ -192,7 +215,10 @@ impl SettingFlags {
             max_depth,
             scope,
             include,
+            extra_hops,
+            limit_rate,
             exclude,
+            block_list,
             accept,
             reject,
             delay,
@@ -201,6 +227,7 @@ impl SettingFlags {
             max_memory,
             user_agent,
             header,
+            cookies,
             proxy,
             robots,
             allow_private,
@@ -211,6 +238,16 @@ impl SettingFlags {
         [
             flag("--max-depth", "crawl.max_depth", text(max_depth.as_ref())),
             flag("--scope", "crawl.scope", scope.as_ref().map(name)),
+            flag(
+                "--extra-hops",
+                "crawl.extra_hops",
+                text(extra_hops.as_ref()),
+            ),
+            flag(
+                "--limit-rate",
+                "fetch.limit_rate",
+                text(limit_rate.as_ref()),
+            ),
             flag("--delay", "politeness.delay", text(delay.as_ref())),
             flag(
                 "--concurrency",
@@ -251,6 +288,16 @@ impl SettingFlags {
         }))
         .chain(added("--exclude", "crawl.exclude", exclude, |it| {
             json!([it])
+        }))
+        .chain(added(
+            "--block-list",
+            "crawl.block_lists",
+            block_list,
+            // The next run may be started elsewhere.
+            |it| json!([std::path::absolute(it).unwrap_or_else(|_| it.clone())]),
+        ))
+        .chain(added("--cookies", "fetch.cookie_files", cookies, |it| {
+            json!([std::path::absolute(it).unwrap_or_else(|_| it.clone())])
         }))
         .chain(added("--accept", "fetch.accept", accept, |it| json!([it])))
         .chain(added("--reject", "fetch.reject", reject, |it| json!([it])))
@@ -476,4 +523,17 @@ pub(super) fn sign_uploads(config: &Config, options: &mut Options) -> Result<(),
         upload.credentials = Some(config.upload_credentials(environment)?);
     }
     Ok(())
+}
+
+/// Reads the cookies of logins, and says how many have ended.
+pub(super) fn login(config: &Config, screen: &Screen) -> Result<CookieFile, Failure> {
+    let login = config.read_cookie_files()?;
+    let ended = login.ended(jiff::Timestamp::now());
+    if ended > 0 {
+        screen.say(&format!(
+            "warning: {ended} of {} have ended, and are not sent (fetch.cookie_files)",
+            count(login.len() as u64, "cookie")
+        ));
+    }
+    Ok(login)
 }

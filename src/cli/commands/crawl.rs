@@ -12,7 +12,7 @@ use super::config::SettingFlags;
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Screen};
 use crate::cli::progress::{self, Progress};
-use crate::cli::{Failure, left_out, signals};
+use crate::cli::{Failure, help, left_out, signals};
 use crate::config::{self, Config, Effective, Size, Span};
 use crate::control::{ControlServer, ServeMode};
 use crate::engine::{self, Crawl, Ending, Failpoint, Opening, RunLimits, StopHandle, Summary};
@@ -39,23 +39,23 @@ pub(crate) struct Arguments {
     data_dir: PathBuf,
     /// Earlier crawls: a data directory, a directory of WARC files, or a WARC file. Their URLs are
     /// not fetched again, and pages like theirs are duplicates. May be repeated
-    #[arg(long, value_name = "DIR|FILE.warc.gz", num_args = 1..)]
+    #[arg(help_heading = help::REACH, long, value_name = "DIR|FILE.warc.gz", num_args = 1..)]
     known: Vec<PathBuf>,
     /// Stop this run after this number of pages
     #[arg(long, value_name = "N")]
     max_pages: Option<u64>,
     /// Stop this run after this time, such as 90s, 10m or 8h
-    #[arg(long, value_name = "DURATION")]
+    #[arg(help_heading = help::ENDS, long, value_name = "DURATION")]
     max_duration: Option<Span>,
     /// Stop this run after receiving this many bytes of bodies, such as 500MB or 10GiB
-    #[arg(long, value_name = "SIZE")]
+    #[arg(help_heading = help::ENDS, long, value_name = "SIZE")]
     max_bytes: Option<Size>,
-    /// Go on although the store has lost commits: what it does not know is set aside, and what is
-    /// missing is fetched again as far as stored pages link to it
-    #[arg(long)]
-    repair: bool,
     #[command(flatten)]
     settings: SettingFlags,
+    /// Go on although the store has lost commits: what it does not know is set aside, and what is
+    /// missing is fetched again as far as stored pages link to it
+    #[arg(help_heading = help::SETTINGS, long)]
+    repair: bool,
     /// Print only errors and hints to standard error, no progress and no messages
     #[arg(long, short)]
     pub(super) quiet: bool,
@@ -75,6 +75,8 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let config = &effective.config;
     let mut options = config.options()?;
     super::config::sign_uploads(config, &mut options)?;
+    options.policies.block(config.read_block_lists()?);
+    options.fetch.login = super::config::login(config, screen)?;
     options.failpoint = arguments.failpoint;
     options.repair = arguments.repair;
     // A run that ends when nothing is left visits each page once.
@@ -283,7 +285,7 @@ pub(super) struct SeedArguments {
     #[arg(long, value_name = "FILE")]
     seeds: Vec<PathBuf>,
     /// Skip seeds that are no URLs, and count them, instead of refusing the list
-    #[arg(long)]
+    #[arg(help_heading = help::REACH, long)]
     skip_bad_seeds: bool,
 }
 

@@ -9,10 +9,10 @@ use clap::Args;
 
 use super::config::SettingFlags;
 use super::crawl::{self, SeedArguments};
-use crate::cli::Failure;
 use crate::cli::output::{self, Screen};
 use crate::cli::progress::{self, Progress};
 use crate::cli::signals::{self, Hangups};
+use crate::cli::{Failure, help};
 use crate::config::{self, Config};
 use crate::control::{ControlServer, ServeMode, Starting, reloading};
 use crate::engine::{Control, Crawl, LiveOptions, Opening, RunLimits, StopHandle};
@@ -32,12 +32,12 @@ pub(crate) struct Arguments {
     /// Data directory of the crawl; an existing crawl is resumed
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
-    /// Go on although the store has lost commits: what it does not know is set aside, and what is
-    /// missing is fetched again as far as stored pages link to it
-    #[arg(long)]
-    repair: bool,
     #[command(flatten)]
     settings: SettingFlags,
+    /// Go on although the store has lost commits: what it does not know is set aside, and what is
+    /// missing is fetched again as far as stored pages link to it
+    #[arg(help_heading = help::SETTINGS, long)]
+    repair: bool,
     /// Print only errors and hints to standard error, no progress and no messages
     #[arg(long, short)]
     pub(super) quiet: bool,
@@ -55,6 +55,8 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let config = &effective.config;
     let mut options = config.options()?;
     super::config::sign_uploads(config, &mut options)?;
+    options.policies.block(config.read_block_lists()?);
+    options.fetch.login = super::config::login(config, screen)?;
     options.repair = arguments.repair;
     options.archive.max_age.get_or_insert(MAX_FILE_AGE);
     let sources = arguments.seeds.sources()?;
@@ -141,7 +143,8 @@ fn reload(
 ) -> Result<(), Failure> {
     let effective = settings.load(Some(directory))?;
     let config = &effective.config;
-    let options = LiveOptions::from(&config.options()?);
+    let mut options = LiveOptions::from(&config.options()?);
+    options.policies.block(config.read_block_lists()?);
     let now = config::flatten(config);
     let names: std::collections::BTreeSet<_> = holding.keys().chain(now.keys()).cloned().collect();
     let (mut live, mut later) = (Vec::new(), Vec::new());

@@ -12,6 +12,8 @@ use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
+use crate::cli::output::Screen;
+use crate::cli::progress::Counted;
 use crate::cli::shown::Data;
 use crate::cli::{Failure, output};
 use crate::corpus::{Worked, in_order};
@@ -163,10 +165,10 @@ impl<'a> Output<'a> {
     }
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
     let files = &arguments.files;
     if !arguments.jsonl && !files.is_empty() && files.iter().all(|file| warc::is_one(file)) {
-        return warc::run(files, arguments.format);
+        return warc::run(files, arguments.format, screen);
     }
     if let [_, other, ..] = &**files {
         return Err(Failure::Usage {
@@ -178,7 +180,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let (input, name) = open(files.first().map(PathBuf::as_path))?;
     if arguments.jsonl {
-        return stream(input, &name, arguments.format);
+        return stream(input, &name, arguments.format, screen);
     }
     let mut bytes = Vec::new();
     input
@@ -272,7 +274,13 @@ impl Read {
 }
 
 /// Processes every line in order, on all cores, up to the first invalid line.
-fn stream(mut input: impl BufRead + Send, name: &str, format: Format) -> Result<(), Failure> {
+fn stream(
+    mut input: impl BufRead + Send,
+    name: &str,
+    format: Format,
+    screen: &Screen,
+) -> Result<(), Failure> {
+    let counted = Counted::beside_data(screen, "pages");
     let mut out = BufWriter::new(Data::lock());
     let identity = identity();
     let answered = in_order(
@@ -304,7 +312,10 @@ fn stream(mut input: impl BufRead + Send, name: &str, format: Format) -> Result<
                 }),
             },
         },
-        |answer| Ok(out.write_all(&answer).map_err(anyhow::Error::from)?),
+        |answer| {
+            counted.one();
+            Ok(out.write_all(&answer).map_err(anyhow::Error::from)?)
+        },
     );
     out.flush().map_err(anyhow::Error::from)?;
     answered

@@ -17,6 +17,7 @@ use serde::Serialize;
 use super::duplicates::show;
 use crate::cli::Failure;
 use crate::cli::output::Screen;
+use crate::cli::progress::Counted;
 use crate::cli::shown::Data;
 use crate::corpus::{Worked, in_order};
 use crate::dedup::Similarity;
@@ -225,11 +226,12 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         },
         filtering: Filtering::new(&arguments.filter),
     };
+    let counted = Counted::beside_data(screen, "pages");
     let mut out = BufWriter::new(Data::lock());
     let mut has_ended = !arguments.follow;
     let mut was_killed = false;
     loop {
-        answer_all(&mut feed, &question, &mut out)?;
+        answer_all(&mut feed, &question, &counted, &mut out)?;
         out.flush().map_err(anyhow::Error::from)?;
         if has_ended {
             question.filtering.tell(screen);
@@ -257,6 +259,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
 fn answer_all(
     feed: &mut Feed,
     question: &Question<'_>,
+    counted: &Counted,
     out: &mut impl io::Write,
 ) -> Result<(), Failure> {
     let Some(first) = feed.read_line()? else {
@@ -285,6 +288,7 @@ fn answer_all(
             },
         },
         |answer: Vec<u8>| {
+            counted.one();
             out.write_all(&answer)
                 .context("cannot write to standard output")
                 .map_err(Failure::from)

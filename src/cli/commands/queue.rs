@@ -1,4 +1,4 @@
-//! `gleaner queue`: what waits in a crawl.
+//! `gleaner queue`: what waits in a crawl, and taking it out.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -6,7 +6,11 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::cli::inspector::Inspector;
-use crate::cli::{Failure, output};
+use crate::cli::output::Screen;
+use crate::cli::words::count;
+use crate::cli::{Failure, output, signals};
+use crate::config;
+use crate::engine::{self, Crawl, DirectoryError, Dropped, StopHandle, StoppedCrawl};
 use crate::inspect::{Answer, DeferredFilter, DeferredNow, Question};
 use crate::url::HostPattern;
 
@@ -14,6 +18,31 @@ use crate::url::HostPattern;
 pub(crate) enum Queue {
     /// List the URLs that are kept for later because their like said nothing new
     Ls(List),
+    /// Take the URLs of a host out of the queue, without visiting them
+    Drop(Drop),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gleaner queue drop --host forum.example.org --dry-run --data-dir crawl
+  gleaner queue drop --host forum.example.org --data-dir crawl
+  gleaner retry --class dropped --host forum.example.org --data-dir crawl      takes it back
+
+URLs that are found later are queued as ever; --exclude and --block-list keep them out. No process
+may run the crawl meanwhile.")]
+pub(crate) struct Drop {
+    /// Data directory of the crawl
+    #[arg(long, value_name = "DIR")]
+    data_dir: PathBuf,
+    /// The host, with its subdomains; `*.example.org` for the subdomains alone
+    #[arg(long, value_name = "HOST")]
+    host: HostPattern,
+    /// Only say what would be dropped
+    #[arg(long)]
+    dry_run: bool,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -43,7 +72,71 @@ pub(crate) struct List {
 }
 
 pub(super) fn run(command: &Queue) -> Result<(), Failure> {
-    let Queue::Ls(arguments) = command;
+    match command {
+        Queue::Ls(arguments) => list(arguments),
+        Queue::Drop(arguments) => drop_queued(arguments),
+    }
+}
+
+fn drop_queued(arguments: &Drop) -> Result<(), Failure> {
+    let directory = &arguments.data_dir;
+    let crawl = StoppedCrawl::open(directory).and_then(|crawl| crawl.settings());
+    let settings = crawl.map_err(|error| match error {
+        engine::Error::Directory(DirectoryError::InUse {
+            for_a_while: false, ..
+        }) => Failure::Usage {
+            message: format!("a process runs the crawl in {}", directory.display()),
+            hint: Some("end it with `gleaner stop`, drop, and start it again: it goes on"),
+        },
+        error => error.into(),
+    })?;
+    // By the settings of the last run: nothing is requested.
+    let mut crawl = Crawl::open(directory, config::kept(&settings).options()?)?;
+    let dropped = match arguments.dry_run {
+        true => crawl.would_drop(&arguments.host)?,
+        false => {
+            let stop = StopHandle::new();
+            signals::listen(stop.clone(), Screen::new(false))?;
+            crawl.drop_queued(&arguments.host, &stop)?
+        }
+    };
+    Ok(output::print_answer(&dropped, arguments.json, |dropped| {
+        dropped_in_words(dropped, arguments)
+    })?)
+}
+
+/// What was dropped, the hosts with the most of it, and how to take that back.
+fn dropped_in_words(dropped: &Dropped, arguments: &Drop) -> String {
+    let (urls, host) = (count(dropped.urls, "URL"), &arguments.host);
+    if dropped.urls == 0 {
+        return format!(
+            "nothing waits at {host}; elsewhere {} wait\n",
+            count(dropped.left, "URL")
+        );
+    }
+    let did = match arguments.dry_run {
+        true => "would drop",
+        false => "dropped",
+    };
+    let mut text = format!(
+        "{did} {urls} of {}; {} still queued elsewhere\n",
+        count(dropped.hosts, "host"),
+        dropped.left
+    );
+    for (name, urls) in &dropped.named {
+        let _ = writeln!(text, "{urls:>9}  {name}");
+    }
+    if !arguments.dry_run {
+        let directory = arguments.data_dir.display();
+        let _ = writeln!(
+            text,
+            "`gleaner retry --class dropped --host {host} --data-dir {directory}` takes it back"
+        );
+    }
+    text
+}
+
+fn list(arguments: &List) -> Result<(), Failure> {
     let mut inspector = Inspector::open(&arguments.data_dir)?;
     let filter = DeferredFilter {
         host: arguments.host.clone(),

@@ -1,5 +1,7 @@
 //! `gleaner status`: the state of a crawl.
 
+mod lead;
+
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -51,21 +53,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         output::print(&format!("{json}\n"))?;
         return Ok(());
     }
-    let status = &now.status;
-    let head = match (status.running, status.time.is_empty()) {
-        (true, true) => "running, just started".to_owned(),
-        (true, false) => format!(
-            "running for {} s, as of {}: fetches in progress {}, hosts in memory {}, limit: {} ({})",
-            status.seconds,
-            status.time,
-            status.gauges.fetching,
-            status.gauges.hosts_in_window,
-            status.gauges.limit.name(),
-            status.gauges.limit.meaning()
-        ),
-        (false, _) => "not running".to_owned(),
-    };
-    let counters = output::counters(&status.counters);
+    let head = lead::lines(&now, &arguments.data_dir);
+    let counters = output::counters(&now.status.counters);
     let left_out = now.omissions.as_ref().map(left_out::in_words);
     let left_out = left_out.unwrap_or_default();
     output::print(&format!("{head}\n{counters}{}{left_out}", details(&now)))?;

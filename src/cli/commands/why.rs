@@ -265,7 +265,10 @@ fn fate(visit: &Visited) -> String {
 /// Tells whether a request was made, or at least tried, when a visit ended as it did.
 fn was_asked(visit: &Visited) -> bool {
     let class = visit.failure.as_deref().and_then(|it| it.split(':').next());
-    !matches!(class, Some("robots" | "guard" | "budget"))
+    !matches!(
+        class,
+        Some("robots" | "guard" | "budget" | "blocked" | "dropped" | "logs-out")
+    )
 }
 
 /// Explains what is known of a URL that was never admitted.
@@ -363,6 +366,9 @@ fn admission(why: &Why) -> String {
         "deferred" => deferred(now.kind.as_ref()),
         trap => format!("{trap}: {}", trapped(trap)),
     };
+    if let Some(place) = &now.blocked {
+        let _ = write!(text, "; blocked by {place} (crawl.block_lists)");
+    }
     if let Some(max_depth) = now.max_depth {
         let _ = write!(
             text,

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer as _, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::{Content, Extraction, Input, open};
+use super::{Content, Extraction, Input, Watch, open};
 use crate::corpus::Error;
 use crate::corpus::parallel::{Worked, in_order};
 use crate::dedup::PageHints;
@@ -209,7 +209,15 @@ pub(in crate::corpus) fn each_line<T: Send>(
     in_order(
         input.threads,
         |hand_over| read(input.files, hand_over),
-        |batch: Batch| work_on(&batch, input.skipped, &work),
+        |batch: Batch| {
+            let work = |line: &[u8]| {
+                if let Some(Watch(tell)) = input.watch {
+                    tell();
+                }
+                work(line)
+            };
+            work_on(&batch, input.skipped, &work)
+        },
         take,
     )
 }
@@ -341,6 +349,7 @@ mod tests {
                 files: &[file.path().to_owned()],
                 threads: NonZeroUsize::new(threads),
                 skipped: None,
+                watch: None,
                 languages: &[],
                 fields: Fields::default(),
             },
@@ -392,6 +401,7 @@ mod tests {
             files: &[file.path().to_owned()],
             threads: None,
             skipped: Some(&skipped),
+            watch: None,
             languages: &[],
             fields: Fields::default(),
         };

@@ -7,6 +7,7 @@ mod warc_in;
 mod warc_out;
 
 use std::borrow::Cow;
+use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
@@ -26,6 +27,16 @@ pub(super) use warc_in::{Item, SourceRecord, Wanted, read, work};
 pub use warc_out::StoredBodies;
 pub(super) use warc_out::{JudgedPage, Note, WarcOutput};
 
+/// Told of what is read while it is.
+#[derive(Clone, Copy)]
+pub struct Watch<'a>(pub &'a (dyn Fn() + Sync));
+
+impl fmt::Debug for Watch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watch")
+    }
+}
+
 /// The files of a corpus.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'a> {
@@ -35,6 +46,8 @@ pub struct Input<'a> {
     pub threads: Option<NonZeroUsize>,
     /// If lines that cannot be read are to be skipped: where they are counted.
     pub skipped: Option<&'a AtomicU64>,
+    /// Told of each line and of each page that is read, if somebody wants to know.
+    pub watch: Option<Watch<'a>>,
     /// The languages whose documents are wanted; all if there are none.
     pub languages: &'a [String],
     /// How lines of JSON name what a document is.

@@ -76,6 +76,7 @@ fn dedup(lines: &[String], threads: usize) -> (String, Vec<String>) {
         files: &[input],
         threads: NonZeroUsize::new(threads),
         skipped: None,
+        watch: None,
         languages: &[],
         fields: Fields::default(),
     };
@@ -107,6 +108,7 @@ fn dedup_by(options: &Options, lines: &[String], pairs: bool) -> (String, String
         files: &[input],
         threads: None,
         skipped: None,
+        watch: None,
         languages: &[],
         fields: Fields::default(),
     };
@@ -217,6 +219,7 @@ fn an_index_forgets_what_is_not_repeated() {
             files: std::slice::from_ref(&input),
             threads: None,
             skipped: None,
+            watch: None,
             languages: &[],
             fields: Fields::default(),
         };
@@ -448,6 +451,7 @@ fn what_fails_is_told_after_the_verdicts_on_what_was_before() {
         files: &[input],
         threads: None,
         skipped: None,
+        watch: None,
         languages: &[],
         fields: Fields::default(),
     };

@@ -134,6 +134,7 @@ impl Gate {
             group.refuse(&answer, (queued.id, &queued.url), queued.via)?;
             return Ok(false);
         };
+        note_hop(self, &mut queued, origin, url);
         let is_hearsay = source.host.is_some_and(|by| is_hearsay(by, host));
         let mut class = class.max(queued.class());
         if is_hearsay && origin == Origin::Link {
@@ -205,14 +206,7 @@ impl Gate {
         if !may_be_known && group.is_seen(key_of(queued)) {
             return Ok(Admission::Known);
         }
-        let candidate = Candidate {
-            url: &queued.url,
-            depth: queued.depth,
-            hops: queued.hops,
-            trail: queued.trail,
-            from,
-            provenance: origin.provenance(),
-        };
+        let candidate = candidate(self, queued, origin, from);
         let admission = admit(&candidate, &self.scope, &self.limits, &self.policies.load());
         if remembrance == Remembrance::Back && matches!(admission, Admission::Admitted(..)) {
             comes_back(queued.id, group);
@@ -266,8 +260,83 @@ pub(crate) fn key_of(queued: &QueuedUrl) -> UrlId {
     }
 }
 
+/// What the settings decide about a URL.
+fn candidate<'a>(
+    gate: &Gate,
+    queued: &'a QueuedUrl,
+    origin: Origin,
+    from: Option<&'a Url>,
+) -> Candidate<'a> {
+    let is_in_scope = from.is_some_and(|from| gate.scope.admits(from));
+    Candidate {
+        url: &queued.url,
+        depth: queued.depth,
+        hops: queued.hops,
+        trail: queued.trail,
+        from,
+        beyond: beyond(&queued.path, is_in_scope),
+        provenance: origin.provenance(),
+    }
+}
+
+/// Notes where a link out of the scope stands, so that what it leads to is counted on.
+fn note_hop(gate: &Gate, queued: &mut QueuedUrl, origin: Origin, url: &Url) {
+    let is_linked = origin.provenance() == Provenance::Linked;
+    if gate.limits.extra_hops > 0 && is_linked && !gate.scope.admits(url) {
+        queued.path = marked(&queued.path);
+    }
+}
+
+/// Returns how many links out of the scope lead to a URL by its hop path, if it is out of the scope
+/// itself. Those of them that were followed have small letters; a redirect on the way is no link.
+/// 0 if that is not known, as of a link on a page that is out of the scope and was not reached so.
+fn beyond(path: &str, is_page_in_scope: bool) -> u8 {
+    let mut letters = path.chars().rev();
+    let is_redirect = letters.next().is_some_and(|last| last == 'R');
+    let before = letters.filter(|letter| *letter != 'R');
+    let before = before.take_while(char::is_ascii_lowercase).count();
+    let before = u8::try_from(before).unwrap_or(u8::MAX);
+    match (before, is_redirect) {
+        (0, _) => u8::from(is_page_in_scope),
+        (before, true) => before,
+        (before, false) => before.saturating_add(1),
+    }
+}
+
+/// Returns a hop path whose last hop is marked as one out of the scope, unless that is a redirect
+/// on the way there.
+fn marked(path: &str) -> String {
+    let last = path.chars().last().unwrap_or_default();
+    let is_on_the_way = last == 'R' && beyond(path, false) > 0;
+    let mut letters: Vec<char> = path.chars().collect();
+    if let Some(last) = letters.last_mut().filter(|_| !is_on_the_way) {
+        last.make_ascii_lowercase();
+    }
+    letters.into_iter().collect()
+}
+
 /// Appends a letter to a hop path, dropping the oldest ones of a long path.
 pub(crate) fn extended(path: &str, letter: char) -> String {
     let skip = path.chars().count().saturating_sub(MAX_PATH - 1);
     path.chars().skip(skip).chain([letter]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_out_of_the_scope_are_counted_by_the_path() {
+        for path in ["L", "LLL", "R", "lLL", "lLR"] {
+            assert_eq!(beyond(path, true), 1, "{path}");
+            assert_eq!(beyond(path, false), 0, "{path}");
+        }
+        assert_eq!(beyond("LlL", false), 2);
+        assert_eq!(beyond("LlR", false), 1);
+        assert_eq!(beyond("LlRL", false), 2);
+        assert_eq!(beyond("LleRRL", false), 3);
+        for (path, expected) in [("L", "l"), ("R", "r"), ("LlR", "LlR"), ("LlL", "Lll")] {
+            assert_eq!(marked(path), expected);
+        }
+    }
 }

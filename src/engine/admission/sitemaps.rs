@@ -190,6 +190,7 @@ pub(crate) fn settle_sitemap(gate: &Gate, visit: &mut Analysed) {
         hops: queued.hops,
         trail: queued.trail,
         from: None,
+        beyond: 0,
         provenance: Provenance::Linked,
     };
     let answer = admit(&candidate, &gate.scope, &gate.limits, &gate.policies.load());

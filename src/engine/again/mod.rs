@@ -3,6 +3,7 @@
 
 pub(crate) mod early;
 mod expiry;
+mod give_up;
 mod kept;
 mod membership;
 mod page_records;
@@ -14,6 +15,7 @@ mod robots;
 mod succession;
 
 pub(crate) use expiry::{Expiry, is_mostly_dead, read_retired, retire};
+pub use give_up::Dropped;
 pub use kept::body_place;
 pub(crate) use membership::file_gone;
 pub(crate) use page_records::{validators, write_page_record};

@@ -37,6 +37,9 @@ pub fn retry_classes() -> impl Iterator<Item = &'static str> {
         FailureClass::Guard,
         FailureClass::Robots,
         FailureClass::Budget,
+        FailureClass::Blocked,
+        FailureClass::Dropped,
+        FailureClass::LogsOut,
         FailureClass::Unwanted,
         FailureClass::Internal,
     ];
@@ -505,6 +508,10 @@ mod tests {
             FailureClass::Guard,
             FailureClass::Robots,
             FailureClass::Budget,
+            FailureClass::Blocked,
+            FailureClass::Dropped,
+            FailureClass::LogsOut,
+            FailureClass::Session,
             FailureClass::Unwanted,
             FailureClass::Internal,
         ] {

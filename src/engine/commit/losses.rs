@@ -181,6 +181,7 @@ fn refusal(judged: &Judged<'_>, target: &Url, gate: &Gate) -> &'static str {
         hops: queued.hops.saturating_add(1),
         trail: Trail::default(),
         from: None,
+        beyond: 0,
         provenance: Provenance::Linked,
     };
     match admit(&candidate, &gate.scope, &gate.limits, &gate.policies.load()) {

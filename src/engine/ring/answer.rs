@@ -48,9 +48,13 @@ fn trouble(class: FailureClass) -> Option<Trouble> {
         FailureClass::Timeout => Trouble::Timeout,
         FailureClass::Disconnect => Trouble::Disconnect,
         FailureClass::Protocol => Trouble::Protocol,
+        FailureClass::Session => Trouble::Session,
         FailureClass::Guard
         | FailureClass::Robots
         | FailureClass::Budget
+        | FailureClass::Blocked
+        | FailureClass::Dropped
+        | FailureClass::LogsOut
         | FailureClass::Unwanted
         | FailureClass::Internal => return None,
     })

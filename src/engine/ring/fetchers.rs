@@ -58,7 +58,11 @@ impl Fetchers {
                 is_first: is_first(&task),
                 is_any_type: !is_page(task.queued.purpose),
             };
-            self.fetcher.fetch_as(&task.url, conditions, approach).await
+            match self.blocked(&task) {
+                // It was read from its queue before the list was.
+                Some(failure) => (Outcome::Failed(failure), Reservation::default()),
+                None => self.fetcher.fetch_as(&task.url, conditions, approach).await,
+            }
         };
         let finished = self.clock.now_or_later();
         let is_robots = task.queued.purpose == Purpose::Robots;
@@ -136,6 +140,19 @@ impl Fetchers {
         drop(permit);
     }
 
+    /// The failure of a visit that a list blocks, or that would end a login. What is known of
+    /// robots.txt does not depend on lists: that of a blocked host is not asked for in the first
+    /// place.
+    fn blocked(&self, task: &FetchTask) -> Option<Failure> {
+        if task.queued.purpose == Purpose::Robots {
+            return None;
+        }
+        let policies = self.policies.load();
+        let by = policies.blocked().find(&task.url);
+        let blocked = by.map(|by| Failure::new(FailureClass::Blocked, by.to_string()));
+        blocked.or_else(|| self.fetcher.ends_login(&task.url))
+    }
+
     async fn tell(&self, visited: Visited, bytes: u64) {
         let visit = Box::new(visited);
         let _ = self.events.send(Event::Visited { visit, bytes }).await;
@@ -157,6 +174,7 @@ impl Fetchers {
             }
             // Nothing is recorded of it.
             SkipReason::Forgotten => Failure::new(FailureClass::Unwanted, "it is forgotten"),
+            SkipReason::Blocked(by) => Failure::new(FailureClass::Blocked, by),
         };
         let fetched = Fetched {
             pace: task.pace,
@@ -212,7 +230,8 @@ impl Fetchers {
             .as_ref()
             .map_or(0, |robots_redirect| robots_redirect.hops);
         let target = exchange.redirect_target(&task.url)?;
-        if hops >= robots::MAX_REDIRECTS || self.guard.check(&target).is_err() {
+        let is_blocked = self.policies.load().blocked().find(&target).is_some();
+        if hops >= robots::MAX_REDIRECTS || is_blocked || self.guard.check(&target).is_err() {
             return None;
         }
         let mut next_hop = task.clone();

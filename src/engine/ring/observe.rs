@@ -310,6 +310,9 @@ pub struct Status {
     pub time: String,
     /// Seconds since this run began; 0 if none is running.
     pub seconds: u64,
+    /// Visits that were committed in the last minute; 0 in the first seconds.
+    #[serde(default)]
+    pub per_minute: u64,
     /// Counters since the crawl began.
     pub counters: Counters,
     /// Number of URLs that are deferred.

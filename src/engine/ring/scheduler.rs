@@ -234,10 +234,11 @@ impl Scheduler {
                     let of_host = self.fetchers.policies.load().of(&request.host);
                     let policy = RobotsPolicy::new(of_host.crawl.robots, &self.product_token);
                     let budget = of_host.traps;
+                    let blocked = Arc::clone(self.fetchers.policies.load().blocked());
                     let store = Arc::clone(&self.store);
                     let (now, events) = (self.fetchers.clock.now(), self.fetchers.events.clone());
                     fetches.spawn_blocking(move || {
-                        let refilled = refill(&*store, &request, &policy, &budget, now);
+                        let refilled = refill(&*store, &request, &policy, (&budget, &blocked), now);
                         let _ = events.blocking_send(Event::Refilled(refilled.map(Box::new)));
                     });
                 }

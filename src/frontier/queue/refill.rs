@@ -13,7 +13,7 @@ use crate::frontier::{Forgotten, Moment, Pace, Remembrance, RobotsMode};
 use crate::learn::{Spent, TrapPolicy};
 use crate::robots::Rules;
 use crate::store::{Result, Store, Table, decode, keys};
-use crate::url::{self, HostKey, Site, Url};
+use crate::url::{self, BlockList, HostKey, Site, Url};
 
 /// More than by which the end of a visit is rounded up: a robots.txt that was committed at once may
 /// have been fetched after now.
@@ -65,6 +65,8 @@ pub enum SkipReason {
     Budget(&'static str),
     /// A person had them forgotten.
     Forgotten,
+    /// A list blocks them; the place of the entry.
+    Blocked(String),
 }
 
 /// The next URLs of a host.
@@ -81,12 +83,8 @@ pub struct Refilled {
     /// URLs to fetch: the new ones in order, those to be visited again in order, requisites in
     /// order.
     pub allowed: Vec<Waiting>,
-    /// URLs to give up without a visit.
-    pub forbidden: Vec<Waiting>,
-    /// The reason for giving them up.
-    pub forbidden_because: SkipReason,
-    /// URLs that a person had forgotten.
-    pub forgotten: Vec<Waiting>,
+    /// URLs to give up without a visit, each with the reason.
+    pub forbidden: Vec<(Waiting, SkipReason)>,
     /// For each class, the sequence where the next read begins.
     pub cursors: [u64; CLASSES as usize],
     /// Whether there may be more URLs.
@@ -108,12 +106,13 @@ pub struct Waiting {
     pub queued: QueuedUrl,
 }
 
-/// Reads the next URLs of a host and checks them against its robots.txt and its budget.
+/// Reads the next URLs of a host and checks them against what is blocked, its robots.txt and its
+/// budget.
 pub fn refill(
     store: &dyn Store,
     request: &RefillRequest,
     policy: &RobotsPolicy,
-    budget: &TrapPolicy,
+    (budget, blocked): (&TrapPolicy, &BlockList),
     now: Moment,
 ) -> Result<Refilled> {
     let name = request.host.as_str().as_bytes();
@@ -128,8 +127,6 @@ pub fn refill(
         needs_robots: false,
         allowed: Vec::new(),
         forbidden: Vec::new(),
-        forbidden_because: SkipReason::Robots(String::new()),
-        forgotten: Vec::new(),
         cursors: request.cursors,
         more: true,
     };
@@ -138,9 +135,14 @@ pub fn refill(
         None => domain_spent(store, &Site::of(&request.host.url()))?.by_domain(budget),
     };
     let forgotten = Forgotten::read(store)?;
+    let mut because = SkipReason::Robots(String::new());
     let rules = match policy {
         // The budget is exhausted, so robots.txt is not needed.
-        _ if spent_by.is_some() || forgotten.rules().has_host(&request.host) => {
+        _ if spent_by.is_some() => Rules::disallow_all(),
+        // Nor is it of a host that is not to be contacted.
+        _ if blocked.find_host(&request.host).is_some()
+            || forgotten.rules().has_host(&request.host) =>
+        {
             Rules::disallow_all()
         }
         RobotsPolicy::Ignore => {
@@ -149,7 +151,7 @@ pub fn refill(
         }
         RobotsPolicy::Obey(token) => match known_rules(store, name, &state, token, now)? {
             Some((rules, reason)) => {
-                refilled.forbidden_because = reason;
+                because = reason;
                 rules
             }
             None => {
@@ -161,7 +163,7 @@ pub fn refill(
         },
     };
     if let Some(by) = spent_by {
-        refilled.forbidden_because = SkipReason::Budget(by);
+        because = SkipReason::Budget(by);
     }
     let mut queue = Queue {
         store,
@@ -183,9 +185,13 @@ pub fn refill(
             tracing::warn!(url = queued.url, "a queued URL no longer parses; skipped");
             continue;
         };
+        let blocked = blocked.find(&url);
+        let blocked = blocked.map(|by| SkipReason::Blocked(by.to_string()));
         let allowed = spent_by.is_none() && rules.allows(&path_and_query(&url));
-        let is_forgotten = !forgotten.is_empty()
-            && forgotten.of(&url, &[queued.id], store)? == Remembrance::Forgotten;
+        let skipped = match forgotten.of(&url, &[queued.id], store)? {
+            Remembrance::Forgotten => Some(SkipReason::Forgotten),
+            _ => blocked.or_else(|| (!allowed).then(|| because.clone())),
+        };
         let waiting = Waiting {
             class,
             sequence,
@@ -193,12 +199,9 @@ pub fn refill(
             url,
             queued,
         };
-        if is_forgotten {
-            refilled.forgotten.push(waiting);
-        } else if allowed {
-            refilled.allowed.push(waiting);
-        } else {
-            refilled.forbidden.push(waiting);
+        match skipped {
+            None => refilled.allowed.push(waiting),
+            Some(reason) => refilled.forbidden.push((waiting, reason)),
         }
     }
     Ok(refilled)
@@ -495,7 +498,7 @@ mod tests {
                 let (share, third) = (limit / 2, limit / 3);
                 let request = RefillRequest { host: host.clone(), cursors, limit, again: share, requisites: third };
                 let now = Moment(0);
-                let refilled = refill(&store, &request, &RobotsPolicy::Ignore, &TrapPolicy::default(), now).unwrap();
+                let refilled = refill(&store, &request, &RobotsPolicy::Ignore, (&TrapPolicy::default(), &BlockList::default()), now).unwrap();
                 prop_assert!(refilled.allowed.len() <= limit);
                 let left = (expected.len() - found.len(), again.len() - found_again.len());
                 let left_requisites = requisites.len() - found_requisites.len();

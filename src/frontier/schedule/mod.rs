@@ -294,15 +294,11 @@ impl Schedule {
         active.more = refilled.more || outdated;
         self.urls += refilled.allowed.len();
         active.buffer.extend(refilled.allowed);
-        let because = refilled.forbidden_because;
-        let forbidden = refilled.forbidden.into_iter();
-        let forbidden = forbidden.map(|it| (it, because.clone()));
-        let forgotten = refilled.forgotten.into_iter();
-        let forgotten = forgotten.map(|it| (it, SkipReason::Forgotten));
-        for (waiting, because) in forbidden.chain(forgotten) {
+        for (waiting, reason) in refilled.forbidden {
             active.in_progress.insert((waiting.class, waiting.sequence));
-            let task = page_task(host.clone(), active.pace, waiting, 0);
-            self.forbidden.push_back((task, because));
+            let pace = active.pace;
+            let task = page_task(host.clone(), pace, waiting, 0);
+            self.forbidden.push_back((task, reason));
         }
         self.settle(&host);
     }

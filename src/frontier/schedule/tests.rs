@@ -14,7 +14,7 @@ use crate::frontier::{
 use crate::learn::TrapPolicy;
 use crate::store::{Batch, Durability, Memory, Store, Table, decode, encode, keys};
 use crate::units::Span;
-use crate::url::{Canonicalizer, Secret, parse};
+use crate::url::{BlockList, Canonicalizer, Secret, parse};
 
 const DELAY: Duration = Duration::from_millis(100);
 const ADDRESS_DELAY: Duration = Duration::from_millis(70);
@@ -205,7 +205,7 @@ impl World {
                         &self.store,
                         &request,
                         &self.policy,
-                        &TrapPolicy::default(),
+                        (&TrapPolicy::default(), &BlockList::default()),
                         self.now,
                     );
                     self.refills.push(refilled.expect("memory reads"));

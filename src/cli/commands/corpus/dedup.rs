@@ -10,11 +10,13 @@ use std::sync::atomic::AtomicU64;
 use clap::{Args, ValueEnum};
 
 use super::features::{FeatureArguments, FieldArguments};
+use crate::cli::output::Screen;
+use crate::cli::progress::Counted;
 use crate::cli::shown::Data;
 use crate::cli::{Failure, output};
 use crate::corpus::{
     self, Clusters, FileKind, Input, Keeping, MAX_GUARANTEED, NearMethod, Options, SavedError,
-    StoredBodies, Weights, files_in,
+    StoredBodies, Watch, Weights, files_in,
 };
 use crate::dedup::{HASHES, Mask, bands_for, chance_found};
 
@@ -231,7 +233,7 @@ impl Arguments {
     }
 }
 
-pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
     let options = arguments.options()?;
     if arguments.explain_lsh {
         return Ok(output::print(&explain(&options))?);
@@ -242,10 +244,13 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure
     };
     let files = files_in(&arguments.files, kind)?;
     let skipped = AtomicU64::new(0);
+    let counted = Counted::beside_data(screen, "documents");
+    let tell = || counted.one();
     let input = Input {
         files: &files,
         threads: arguments.threads,
         skipped: arguments.skip_bad.then_some(&skipped),
+        watch: Some(Watch(&tell)),
         languages: &arguments.languages,
         fields: arguments.fields.fields(),
     };
@@ -256,7 +261,8 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure
         pairs: arguments.pairs.as_deref(),
         temporary: &env::temp_dir(),
     };
-    let mut out = BufWriter::with_capacity(1 << 16, Data::lock());
+    let out = BufWriter::with_capacity(1 << 16, Data::lock());
+    let mut out = counted.written(out);
     if arguments.jsonl {
         corpus::dedup_jsonl(input, &options, keeping, &mut out)?;
         super::features::say_skipped(&skipped);

@@ -60,6 +60,7 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure
         files: &files,
         threads: arguments.threads,
         skipped: arguments.skip_bad.then_some(&skipped),
+        watch: None,
         languages: &[],
         fields: arguments.fields.fields(),
     };

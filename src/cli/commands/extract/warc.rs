@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::{Format, Output, Read, identity};
 use crate::cli::Failure;
+use crate::cli::output::Screen;
+use crate::cli::progress::Counted;
 use crate::cli::shown::Data;
 use crate::corpus::{ArchivedPage, FileKind, each_page, files_in};
 use crate::page::{BodyKind, Page, PageOptions, charset};
@@ -21,8 +23,9 @@ pub(super) fn is_one(path: &Path) -> bool {
 }
 
 /// Prints a JSON object a line for each page.
-pub(super) fn run(files: &[PathBuf], format: Format) -> Result<(), Failure> {
+pub(super) fn run(files: &[PathBuf], format: Format, screen: &Screen) -> Result<(), Failure> {
     let files = files_in(files, FileKind::Warc)?;
+    let counted = Counted::beside_data(screen, "pages");
     let mut out = BufWriter::new(Data::lock());
     let identity = identity();
     let done = each_page(
@@ -34,7 +37,10 @@ pub(super) fn run(files: &[PathBuf], format: Format) -> Result<(), Failure> {
             output.url = Some(&page.url);
             output.line().map_err(Failure::from)
         },
-        |line: Vec<u8>| Ok(out.write_all(&line).map_err(anyhow::Error::from)?),
+        |line: Vec<u8>| {
+            counted.one();
+            Ok(out.write_all(&line).map_err(anyhow::Error::from)?)
+        },
     );
     out.flush().map_err(anyhow::Error::from)?;
     done
