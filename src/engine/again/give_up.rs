@@ -161,6 +161,7 @@ fn not_made(host: &HostKey, waiting: Waiting, pace: Pace) -> Analysed {
         simhash: None,
         wishes: Wishes::default(),
         payload: [0; 32],
+        is_rehomed: false,
         notes: Vec::new(),
         share: Share::default(),
         took: Duration::ZERO,
