@@ -1,7 +1,7 @@
 //! Files of a bounded size, written one after the other, which have their names when they are
 //! whole.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::error::Error;
 use super::manifest::Written;
+use super::staged::{Staged, numbered};
 
 /// Level of gzip and of zstd.
 const LEVEL: u32 = 6;
@@ -68,7 +69,7 @@ impl Output {
         }
         let open = self.opened()?;
         let written = open.encoder.write_all(piece);
-        written.map_err(Error::io("write to", &open.staged))?;
+        written.map_err(Error::io("write to", open.staged.path()))?;
         open.about.pages += 1;
         Ok(())
     }
@@ -91,7 +92,7 @@ impl Output {
             let mut open = Open::create(&path, self.is_compressed)?;
             if let Some(opening) = &self.opening {
                 let written = open.encoder.write_all(&opening(&open.about.name));
-                written.map_err(Error::io("write to", &open.staged))?;
+                written.map_err(Error::io("write to", open.staged.path()))?;
             }
             self.open = Some(open);
         }
@@ -108,20 +109,11 @@ impl Output {
     }
 }
 
-/// Returns a path with a number in front of the endings of its name.
-fn numbered(path: &Path, number: usize) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let (stem, endings) = name.split_at(name.find('.').unwrap_or(name.len()));
-    path.with_file_name(format!("{stem}-{number:05}{endings}"))
-}
-
-/// A file that is being written. Dropped before its end, it is removed.
+/// A file that is being written.
 struct Open {
-    path: PathBuf,
-    staged: PathBuf,
+    staged: Staged,
     encoder: Encoder,
     about: Written,
-    is_finished: bool,
 }
 
 enum Encoder {
@@ -134,22 +126,12 @@ enum Encoder {
 
 impl Open {
     fn create(path: &Path, is_compressed: bool) -> Result<Self, Error> {
-        if path.try_exists().map_err(Error::io("examine", path))? {
-            return Err(Error::Request(format!(
-                "{} is there already: remove it, or give another path with -o",
-                path.display()
-            )));
-        }
-        let mut staged = path.as_os_str().to_owned();
-        staged.push(".part");
-        let staged = PathBuf::from(staged);
-        let file = File::create(&staged).map_err(Error::io("create", &staged))?;
+        let (staged, file) = Staged::create(path)?;
         let file = Hashed {
             file: BufWriter::with_capacity(256 << 10, file),
             hash: Sha256::new(),
             length: 0,
         };
-        let name = path.file_name().unwrap_or_default();
         let ending = path.extension().and_then(|it| it.to_str());
         let encoder = match ending {
             Some("gz") if !is_compressed => {
@@ -157,19 +139,17 @@ impl Open {
             }
             Some("zst") if !is_compressed => {
                 let encoder = zstd::Encoder::new(file, ZSTD_LEVEL);
-                Encoder::Zstd(encoder.map_err(Error::io("write to", &staged))?)
+                Encoder::Zstd(encoder.map_err(Error::io("write to", staged.path()))?)
             }
             _ => Encoder::Plain(file),
         };
         Ok(Self {
-            path: path.to_owned(),
-            staged,
             encoder,
             about: Written {
-                name: name.to_string_lossy().into_owned(),
+                name: staged.name(),
                 ..Written::default()
             },
-            is_finished: false,
+            staged,
         })
     }
 
@@ -190,28 +170,14 @@ impl Open {
             Encoder::Zstd(encoder) => encoder.finish().map(Some),
             Encoder::None => Ok(None),
         };
-        let ended = ended.and_then(|file| {
-            let Some(mut file) = file else {
-                return Ok(());
-            };
-            file.flush()?;
-            file.file.get_ref().sync_all()?;
+        let wrong = || Error::io("write to", self.staged.path());
+        if let Some(mut file) = ended.map_err(wrong())? {
+            file.flush().map_err(wrong())?;
             self.about.bytes = file.length;
             self.about.sha256 = hex::encode(file.hash.finalize());
-            fs::rename(&self.staged, &self.path)
-        });
-        ended.map_err(Error::io("write", &self.path))?;
-        self.is_finished = true;
-        Ok(std::mem::take(&mut self.about))
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        if !self.is_finished {
-            // What is there is no export.
-            let _ = fs::remove_file(&self.staged);
+            self.staged.finish(file.file.get_ref())?;
         }
+        Ok(self.about)
     }
 }
 
@@ -252,6 +218,7 @@ impl Write for Hashed {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::io::Read as _;
 
     use super::*;

@@ -73,7 +73,13 @@ impl Reader {
         })
     }
 
-    fn read(&self, line: &LogLine, page: &PageLine, markup: Option<Markup>) -> Option<ReadText> {
+    /// Returns what a page says, if that can be read.
+    pub(super) fn read(
+        &self,
+        line: &LogLine,
+        page: &PageLine,
+        markup: Option<Markup>,
+    ) -> Option<ReadText> {
         let error = match self.texts.read_page(&line.url, page, markup) {
             Ok(read) => return read,
             Err(error) => error,

@@ -100,6 +100,7 @@ mod rules;
 mod show;
 mod traps;
 mod trust;
+mod wacz;
 mod warc;
 mod weights;
 mod why;
