@@ -1,17 +1,15 @@
 //! Files of a bounded size, written one after the other, which have their names when they are
 //! whole.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use sha2::{Digest as _, Sha256};
 
 use super::error::Error;
 use super::manifest::Written;
-use super::staged::{Staged, numbered};
+use super::staged::{Hashed, Staged, numbered};
 
 /// Level of gzip and of zstd.
 const LEVEL: u32 = 6;
@@ -127,11 +125,7 @@ enum Encoder {
 impl Open {
     fn create(path: &Path, is_compressed: bool) -> Result<Self, Error> {
         let (staged, file) = Staged::create(path)?;
-        let file = Hashed {
-            file: BufWriter::with_capacity(256 << 10, file),
-            hash: Sha256::new(),
-            length: 0,
-        };
+        let file = Hashed::new(file);
         let ending = path.extension().and_then(|it| it.to_str());
         let encoder = match ending {
             Some("gz") if !is_compressed => {
@@ -156,9 +150,9 @@ impl Open {
     /// Bytes in the file so far, but for those that the compressor has not given yet.
     fn length(&self) -> u64 {
         match &self.encoder {
-            Encoder::Plain(file) => file.length,
-            Encoder::Gzip(encoder) => encoder.get_ref().length,
-            Encoder::Zstd(encoder) => encoder.get_ref().length,
+            Encoder::Plain(file) => file.length(),
+            Encoder::Gzip(encoder) => encoder.get_ref().length(),
+            Encoder::Zstd(encoder) => encoder.get_ref().length(),
             Encoder::None => 0,
         }
     }
@@ -171,11 +165,8 @@ impl Open {
             Encoder::None => Ok(None),
         };
         let wrong = || Error::io("write to", self.staged.path());
-        if let Some(mut file) = ended.map_err(wrong())? {
-            file.flush().map_err(wrong())?;
-            self.about.bytes = file.length;
-            self.about.sha256 = hex::encode(file.hash.finalize());
-            self.staged.finish(file.file.get_ref())?;
+        if let Some(file) = ended.map_err(wrong())? {
+            (self.about.bytes, self.about.sha256) = self.staged.finish_hashed(file)?;
         }
         Ok(self.about)
     }
@@ -196,30 +187,12 @@ impl Write for Encoder {
     }
 }
 
-/// A file whose bytes are counted and hashed as they are written.
-struct Hashed {
-    file: BufWriter<File>,
-    hash: Sha256,
-    length: u64,
-}
-
-impl Write for Hashed {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.hash.update(bytes.get(..written).unwrap_or_default());
-        self.length += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::io::Read as _;
+
+    use sha2::{Digest as _, Sha256};
 
     use super::*;
 

@@ -1,7 +1,10 @@
 //! A file that has its name when it is whole.
 
 use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
 
 use super::error::Error;
 
@@ -53,12 +56,57 @@ impl Staged {
     }
 }
 
+impl Staged {
+    /// Gives a file its name, and returns its length and its SHA-256 in hexadecimal.
+    pub(super) fn finish_hashed(self, mut file: Hashed) -> Result<(u64, String), Error> {
+        let flushed = file.flush();
+        flushed.map_err(Error::io("write to", self.path()))?;
+        self.finish(file.file.get_ref())?;
+        Ok((file.length, hex::encode(file.hash.finalize())))
+    }
+}
+
 impl Drop for Staged {
     fn drop(&mut self) {
         if !self.is_finished {
             // What is there is no export.
             let _ = fs::remove_file(&self.part);
         }
+    }
+}
+
+/// A file whose bytes are counted and hashed as they are written.
+pub(super) struct Hashed {
+    file: BufWriter<File>,
+    hash: Sha256,
+    length: u64,
+}
+
+impl Hashed {
+    pub(super) fn new(file: File) -> Self {
+        Self {
+            file: BufWriter::with_capacity(256 << 10, file),
+            hash: Sha256::new(),
+            length: 0,
+        }
+    }
+
+    /// Number of bytes so far.
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+}
+
+impl Write for Hashed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.hash.update(bytes.get(..written).unwrap_or_default());
+        self.length += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn export(places: &[&Place], name: &str, arguments: &[&str]) -> (Outp
 }
 
 /// The lines of an export as JSON.
-fn lines(places: &[&Place], name: &str, arguments: &[&str]) -> Vec<Value> {
+pub(crate) fn lines(places: &[&Place], name: &str, arguments: &[&str]) -> Vec<Value> {
     let arguments = [&["--format", "jsonl"], arguments].concat();
     let (output, path) = export(places, name, &arguments);
     output.expect(0);

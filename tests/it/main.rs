@@ -98,6 +98,7 @@ mod library;
 mod pages;
 mod rules;
 mod show;
+mod tables;
 mod traps;
 mod trust;
 mod wacz;

@@ -15,9 +15,10 @@ use crate::cli::output::Screen;
 use crate::cli::words::count;
 use crate::engine::Position;
 use crate::export::{
-    self, CrawlRead, Error, Filter, Manifest, Output, Packed, Packing, Reader, Source, StatusRange,
-    Walked, Want, Written,
+    self, CrawlRead, Error, Filter, Manifest, Output, Packed, Packing, PageTable, ParquetOutput,
+    Reader, Row, Source, StatusRange, Walked, Want, Written,
 };
+use crate::page::Markup;
 use crate::units::Size;
 use crate::url::HostPattern;
 use jsonl::Fields;
@@ -28,6 +29,7 @@ use progress::Progress;
   gleaner export --data-dir crawl -o pages.jsonl.zst --format jsonl --unique --language en
   gleaner export --data-dir one two -o texts.warc.wet.gz --format wet --without noai
   gleaner export --data-dir crawl -o more.jsonl --format jsonl --after pages.jsonl.zst.manifest.json
+  gleaner export --data-dir crawl -o train.parquet --format parquet --unique --max-size 1GB
   gleaner export --data-dir crawl -o crawl.wacz --format wacz --title \"My crawl\"
 
 Gives out what is committed, in the order of commits; the crawl may be running. The file
@@ -88,6 +90,12 @@ pub(crate) struct Arguments {
     /// With wacz, put texts into the lists of pages, for searching
     #[arg(long)]
     text: bool,
+    /// With parquet, the column `dump` [default: the name of the data directory]
+    #[arg(long, value_name = "NAME")]
+    dump: Option<String>,
+    /// With parquet, add columns with measures of the text by which pages are chosen for corpora
+    #[arg(long)]
+    quality: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -100,6 +108,8 @@ enum Format {
     /// The closed files of the archive with an index and lists of pages, for players such as
     /// ReplayWeb.page; whole, without filters
     Wacz,
+    /// A table of pages: the columns of `FineWeb`, then what gleaner knows of each page
+    Parquet,
 }
 
 impl Format {
@@ -108,6 +118,7 @@ impl Format {
             Self::Jsonl => "jsonl",
             Self::Wet => "wet",
             Self::Wacz => "wacz",
+            Self::Parquet => "parquet",
         }
     }
 }
@@ -119,6 +130,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let (crawls, files) = match arguments.format {
         Format::Jsonl => arguments.write_lines(&sources, &progress)?,
         Format::Wet => arguments.write_texts(&sources, &progress)?,
+        Format::Parquet => arguments.write_table(&sources, &progress)?,
         Format::Wacz => {
             let packing = Packing {
                 path: &arguments.output,
@@ -185,6 +197,11 @@ impl Arguments {
     fn check(&self) -> Result<(), Failure> {
         if !self.fields.is_empty() && self.format != Format::Jsonl {
             return Err(Failure::usage("--fields is for --format jsonl"));
+        }
+        if (self.dump.is_some() || self.quality) && self.format != Format::Parquet {
+            return Err(Failure::usage(
+                "--dump and --quality are for --format parquet",
+            ));
         }
         let is_wacz = self.format == Format::Wacz;
         if !is_wacz && (self.title.is_some() || self.text) {
@@ -270,6 +287,27 @@ impl Arguments {
             fields.want(),
             |found, source, position| fields.json(found, source, position).map(Some),
             |line: Vec<u8>| progress.count(output.write(&line)),
+        )?;
+        Ok((crawls_read(sources, &walked), output.finish()?))
+    }
+
+    fn write_table(&self, sources: &[Source], progress: &Progress) -> Result<Exported, Failure> {
+        let table = PageTable {
+            dump: self.dump.clone(),
+            quality: self.quality,
+        };
+        let max_size = self.max_size.map(|size| size.0);
+        let mut output = ParquetOutput::new(&self.output, max_size, &table.columns());
+        let want = Want {
+            text: true,
+            markup: Some(Markup::Markdown),
+        };
+        let walked = export::walk(
+            sources,
+            &self.filter(),
+            want,
+            |found, source, position| table.row(found, source, position).map(Some),
+            |row: Row| progress.count(output.write(row)),
         )?;
         Ok((crawls_read(sources, &walked), output.finish()?))
     }
