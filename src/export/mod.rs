@@ -8,8 +8,9 @@
 //! wanted, `walk.rs` goes through several crawls on all cores. The other files write: `output.rs`
 //! files of a bounded size, which have their names when they are whole (`staged.rs`), `manifest.rs`
 //! what is in them, `wet.rs` texts as WARC records, `wacz/` packages for players of archives,
-//! `parquet/` tables.
+//! `parquet/` tables of pages, `cc_index/` tables of captures.
 
+mod cc_index;
 mod error;
 mod filter;
 mod language;
@@ -22,6 +23,7 @@ mod wacz;
 mod walk;
 mod wet;
 
+pub use cc_index::index_columns;
 pub use error::Error;
 pub use filter::{Filter, StatusRange};
 pub use language::Language;

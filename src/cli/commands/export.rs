@@ -30,6 +30,7 @@ use progress::Progress;
   gleaner export --data-dir one two -o texts.warc.wet.gz --format wet --without noai
   gleaner export --data-dir crawl -o more.jsonl --format jsonl --after pages.jsonl.zst.manifest.json
   gleaner export --data-dir crawl -o train.parquet --format parquet --unique --max-size 1GB
+  gleaner export --data-dir crawl -o index --format cc-index --dump AUTUMN-2026
   gleaner export --data-dir crawl -o crawl.wacz --format wacz --title \"My crawl\"
 
 Gives out what is committed, in the order of commits; the crawl may be running. The file
@@ -39,7 +40,7 @@ pub(crate) struct Arguments {
     /// Data directories of the crawls
     #[arg(long, value_name = "DIR", num_args = 1.., required = true)]
     data_dir: Vec<PathBuf>,
-    /// The file to write
+    /// The file to write, or the directory
     #[arg(short, long, value_name = "PATH")]
     output: PathBuf,
     /// Its format
@@ -90,7 +91,8 @@ pub(crate) struct Arguments {
     /// With wacz, put texts into the lists of pages, for searching
     #[arg(long)]
     text: bool,
-    /// With parquet, the column `dump` [default: the name of the data directory]
+    /// With parquet, the column `dump`, with cc-index, `crawl` [default: the name of the data
+    /// directory]
     #[arg(long, value_name = "NAME")]
     dump: Option<String>,
     /// With parquet, add columns with measures of the text by which pages are chosen for corpora
@@ -110,6 +112,8 @@ enum Format {
     Wacz,
     /// A table of pages: the columns of `FineWeb`, then what gleaner knows of each page
     Parquet,
+    /// A directory with a table of captures: the columns of Common Crawl's index, sorted by URL
+    CcIndex,
 }
 
 impl Format {
@@ -119,6 +123,7 @@ impl Format {
             Self::Wet => "wet",
             Self::Wacz => "wacz",
             Self::Parquet => "parquet",
+            Self::CcIndex => "cc-index",
         }
     }
 }
@@ -131,6 +136,17 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         Format::Jsonl => arguments.write_lines(&sources, &progress)?,
         Format::Wet => arguments.write_texts(&sources, &progress)?,
         Format::Parquet => arguments.write_table(&sources, &progress)?,
+        Format::CcIndex => {
+            let (walked, files) = export::index_columns(
+                &sources,
+                &arguments.filter(),
+                &arguments.output,
+                arguments.dump.as_deref(),
+                arguments.max_size.map(|size| size.0),
+                || progress.step(),
+            )?;
+            (crawls_read(&sources, &walked), files)
+        }
         Format::Wacz => {
             let packing = Packing {
                 path: &arguments.output,
@@ -198,9 +214,13 @@ impl Arguments {
         if !self.fields.is_empty() && self.format != Format::Jsonl {
             return Err(Failure::usage("--fields is for --format jsonl"));
         }
-        if (self.dump.is_some() || self.quality) && self.format != Format::Parquet {
+        if self.quality && self.format != Format::Parquet {
+            return Err(Failure::usage("--quality is for --format parquet"));
+        }
+        let has_dump = matches!(self.format, Format::Parquet | Format::CcIndex);
+        if self.dump.is_some() && !has_dump {
             return Err(Failure::usage(
-                "--dump and --quality are for --format parquet",
+                "--dump is for --format parquet and --format cc-index",
             ));
         }
         let is_wacz = self.format == Format::Wacz;

@@ -118,15 +118,18 @@ impl Open {
         let (staged, file) = Staged::create(path)?;
         let wrong = wrong(staged.path());
         let level = ZstdLevel::try_new(LEVEL).unwrap_or_default();
-        let properties = WriterProperties::builder()
+        let mut properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(level))
             .set_max_row_group_bytes(Some(GROUP_BYTES))
             .set_max_row_group_row_count(Some(GROUP_ROWS))
             // Pages end where the content says, so that stores that keep equal pieces once need
             // only what is new of a file that was written again.
-            .set_content_defined_chunking(Some(CdcOptions::default()))
-            .build();
-        let writer = ArrowWriter::try_new(Hashed::new(file), rows.schema(), Some(properties));
+            .set_content_defined_chunking(Some(CdcOptions::default()));
+        for name in &rows.distinct {
+            properties = properties.set_column_dictionary_enabled((*name).into(), false);
+        }
+        let properties = Some(properties.build());
+        let writer = ArrowWriter::try_new(Hashed::new(file), rows.schema(), properties);
         Ok(Self {
             writer: writer.map_err(wrong)?,
             staged,

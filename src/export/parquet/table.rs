@@ -19,6 +19,8 @@ pub struct Column {
     pub kind: Kind,
     /// Whether every row has a value.
     pub is_required: bool,
+    /// Whether hardly two rows have the same value, so that a dictionary of values is of no use.
+    pub is_distinct: bool,
 }
 
 /// What the values of a column are.
@@ -51,6 +53,7 @@ impl Column {
             name,
             kind,
             is_required: false,
+            is_distinct: false,
         }
     }
 
@@ -60,6 +63,16 @@ impl Column {
             name,
             kind,
             is_required: true,
+            is_distinct: false,
+        }
+    }
+
+    /// The same for values of which hardly two are the same.
+    #[must_use]
+    pub const fn distinct(self) -> Self {
+        Self {
+            is_distinct: true,
+            ..self
         }
     }
 
@@ -133,6 +146,8 @@ pub type Row = Vec<Value>;
 /// Rows that are collected.
 pub(super) struct Rows {
     schema: SchemaRef,
+    /// Names of columns whose values are distinct.
+    pub(super) distinct: Vec<&'static str>,
     columns: Vec<Builder>,
     /// Number of rows.
     pub(super) count: usize,
@@ -145,6 +160,9 @@ impl Rows {
         let fields: Vec<Field> = columns.iter().map(Column::field).collect();
         Self {
             schema: Arc::new(Schema::new(fields)),
+            distinct: (columns.iter().filter(|it| it.is_distinct))
+                .map(|it| it.name)
+                .collect(),
             columns: columns.iter().map(|it| Builder::of(it.kind)).collect(),
             count: 0,
             bytes: 0,
