@@ -30,6 +30,18 @@ pub struct CrawlRead {
     pub after: String,
     /// Where it ended.
     pub position: String,
+    /// In packages, the files of its archive that were packed, now or by the exports before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub archive_files: Vec<PackedFile>,
+}
+
+/// A file of an archive that is in a package.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PackedFile {
+    /// Its name.
+    pub name: String,
+    /// Its length, in bytes.
+    pub bytes: u64,
 }
 
 /// A file.
@@ -85,14 +97,24 @@ impl Manifest {
         fs::write(path, text).map_err(Error::io("write", path))
     }
 
+    /// Returns the files of a crawl that are packed already.
+    pub(super) fn packed_of(&self, data_dir: &Path) -> &[PackedFile] {
+        self.crawl(data_dir).map_or(&[], |it| &it.archive_files)
+    }
+
+    fn crawl(&self, data_dir: &Path) -> Option<&CrawlRead> {
+        let name = data_dir.display().to_string();
+        self.crawls.iter().find(|crawl| crawl.data_dir == name)
+    }
+
     /// Returns where a crawl was left; its beginning if this export did not read it.
     pub fn position_of(&self, data_dir: &Path) -> Result<Position, Error> {
-        let name = data_dir.display().to_string();
-        match self.crawls.iter().find(|crawl| crawl.data_dir == name) {
+        match self.crawl(data_dir) {
             None => Ok(Position::default()),
             Some(crawl) => crawl.position.parse().map_err(|reason| {
                 Error::Request(format!(
-                    "the manifest's position of {name} is none: {reason}"
+                    "the manifest's position of {} is none: {reason}",
+                    data_dir.display()
                 ))
             }),
         }

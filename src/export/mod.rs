@@ -6,22 +6,31 @@
 //!
 //! `reading.rs` finds pages and their texts (`gleaner pages` too), `filter.rs` says which are
 //! wanted, `walk.rs` goes through several crawls on all cores. The other files write: `output.rs`
-//! files of a bounded size, `manifest.rs` what is in them, `wet.rs` texts as WARC records.
+//! files of a bounded size, which have their names when they are whole (`staged.rs`), `manifest.rs`
+//! what is in them, `wet.rs` texts as WARC records, `wacz/` packages for players of archives,
+//! `parquet/` tables of pages, `cc_index/` tables of captures.
 
+mod cc_index;
 mod error;
 mod filter;
 mod language;
 mod manifest;
 mod output;
+mod parquet;
 mod reading;
+mod staged;
+mod wacz;
 mod walk;
 mod wet;
 
+pub use cc_index::index_columns;
 pub use error::Error;
 pub use filter::{Filter, StatusRange};
 pub use language::Language;
-pub use manifest::{CrawlRead, Manifest, Written};
+pub use manifest::{CrawlRead, Manifest, PackedFile, Written};
 pub use output::Output;
+pub use parquet::{Column, Kind, PageTable, ParquetOutput, Row, Value, dump_name};
 pub use reading::{Found, Reader, Want};
+pub use wacz::{Packed, Packing, pack};
 pub use walk::{Source, Walked, walk};
 pub use wet::{conversion, opening};

@@ -1,16 +1,15 @@
 //! Files of a bounded size, written one after the other, which have their names when they are
 //! whole.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use sha2::{Digest as _, Sha256};
 
 use super::error::Error;
 use super::manifest::Written;
+use super::staged::{Hashed, Staged, numbered};
 
 /// Level of gzip and of zstd.
 const LEVEL: u32 = 6;
@@ -68,7 +67,7 @@ impl Output {
         }
         let open = self.opened()?;
         let written = open.encoder.write_all(piece);
-        written.map_err(Error::io("write to", &open.staged))?;
+        written.map_err(Error::io("write to", open.staged.path()))?;
         open.about.pages += 1;
         Ok(())
     }
@@ -91,7 +90,7 @@ impl Output {
             let mut open = Open::create(&path, self.is_compressed)?;
             if let Some(opening) = &self.opening {
                 let written = open.encoder.write_all(&opening(&open.about.name));
-                written.map_err(Error::io("write to", &open.staged))?;
+                written.map_err(Error::io("write to", open.staged.path()))?;
             }
             self.open = Some(open);
         }
@@ -108,20 +107,11 @@ impl Output {
     }
 }
 
-/// Returns a path with a number in front of the endings of its name.
-fn numbered(path: &Path, number: usize) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let (stem, endings) = name.split_at(name.find('.').unwrap_or(name.len()));
-    path.with_file_name(format!("{stem}-{number:05}{endings}"))
-}
-
-/// A file that is being written. Dropped before its end, it is removed.
+/// A file that is being written.
 struct Open {
-    path: PathBuf,
-    staged: PathBuf,
+    staged: Staged,
     encoder: Encoder,
     about: Written,
-    is_finished: bool,
 }
 
 enum Encoder {
@@ -134,22 +124,8 @@ enum Encoder {
 
 impl Open {
     fn create(path: &Path, is_compressed: bool) -> Result<Self, Error> {
-        if path.try_exists().map_err(Error::io("examine", path))? {
-            return Err(Error::Request(format!(
-                "{} is there already: remove it, or give another path with -o",
-                path.display()
-            )));
-        }
-        let mut staged = path.as_os_str().to_owned();
-        staged.push(".part");
-        let staged = PathBuf::from(staged);
-        let file = File::create(&staged).map_err(Error::io("create", &staged))?;
-        let file = Hashed {
-            file: BufWriter::with_capacity(256 << 10, file),
-            hash: Sha256::new(),
-            length: 0,
-        };
-        let name = path.file_name().unwrap_or_default();
+        let (staged, file) = Staged::create(path)?;
+        let file = Hashed::new(file);
         let ending = path.extension().and_then(|it| it.to_str());
         let encoder = match ending {
             Some("gz") if !is_compressed => {
@@ -157,28 +133,26 @@ impl Open {
             }
             Some("zst") if !is_compressed => {
                 let encoder = zstd::Encoder::new(file, ZSTD_LEVEL);
-                Encoder::Zstd(encoder.map_err(Error::io("write to", &staged))?)
+                Encoder::Zstd(encoder.map_err(Error::io("write to", staged.path()))?)
             }
             _ => Encoder::Plain(file),
         };
         Ok(Self {
-            path: path.to_owned(),
-            staged,
             encoder,
             about: Written {
-                name: name.to_string_lossy().into_owned(),
+                name: staged.name(),
                 ..Written::default()
             },
-            is_finished: false,
+            staged,
         })
     }
 
     /// Bytes in the file so far, but for those that the compressor has not given yet.
     fn length(&self) -> u64 {
         match &self.encoder {
-            Encoder::Plain(file) => file.length,
-            Encoder::Gzip(encoder) => encoder.get_ref().length,
-            Encoder::Zstd(encoder) => encoder.get_ref().length,
+            Encoder::Plain(file) => file.length(),
+            Encoder::Gzip(encoder) => encoder.get_ref().length(),
+            Encoder::Zstd(encoder) => encoder.get_ref().length(),
             Encoder::None => 0,
         }
     }
@@ -190,28 +164,11 @@ impl Open {
             Encoder::Zstd(encoder) => encoder.finish().map(Some),
             Encoder::None => Ok(None),
         };
-        let ended = ended.and_then(|file| {
-            let Some(mut file) = file else {
-                return Ok(());
-            };
-            file.flush()?;
-            file.file.get_ref().sync_all()?;
-            self.about.bytes = file.length;
-            self.about.sha256 = hex::encode(file.hash.finalize());
-            fs::rename(&self.staged, &self.path)
-        });
-        ended.map_err(Error::io("write", &self.path))?;
-        self.is_finished = true;
-        Ok(std::mem::take(&mut self.about))
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        if !self.is_finished {
-            // What is there is no export.
-            let _ = fs::remove_file(&self.staged);
+        let wrong = || Error::io("write to", self.staged.path());
+        if let Some(file) = ended.map_err(wrong())? {
+            (self.about.bytes, self.about.sha256) = self.staged.finish_hashed(file)?;
         }
+        Ok(self.about)
     }
 }
 
@@ -230,29 +187,12 @@ impl Write for Encoder {
     }
 }
 
-/// A file whose bytes are counted and hashed as they are written.
-struct Hashed {
-    file: BufWriter<File>,
-    hash: Sha256,
-    length: u64,
-}
-
-impl Write for Hashed {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.hash.update(bytes.get(..written).unwrap_or_default());
-        self.length += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::io::Read as _;
+
+    use sha2::{Digest as _, Sha256};
 
     use super::*;
 

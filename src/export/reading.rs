@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::filter::Filter;
 use super::language::Language;
-use crate::archive;
+use crate::archive::{self, ReadRecord};
 use crate::engine::{LogLine, PageLine, ReadText, Texts};
 use crate::inspect::chain;
 use crate::page::Markup;
@@ -73,7 +73,13 @@ impl Reader {
         })
     }
 
-    fn read(&self, line: &LogLine, page: &PageLine, markup: Option<Markup>) -> Option<ReadText> {
+    /// Returns what a page says, if that can be read.
+    pub(super) fn read(
+        &self,
+        line: &LogLine,
+        page: &PageLine,
+        markup: Option<Markup>,
+    ) -> Option<ReadText> {
         let error = match self.texts.read_page(&line.url, page, markup) {
             Ok(read) => return read,
             Err(error) => error,
@@ -92,6 +98,18 @@ impl Reader {
         }
         match self.texts.record_id(place) {
             Ok(id) => id,
+            Err(error) => {
+                self.warn(&found.line.url, Some(place.file.clone()), &error);
+                None
+            }
+        }
+    }
+
+    /// Returns the record of a visit, if there is one that can be read.
+    pub(super) fn record(&self, found: &Found<'_>) -> Option<ReadRecord> {
+        let place = found.page.record.as_ref()?;
+        match self.texts.record(place) {
+            Ok(record) => Some(record),
             Err(error) => {
                 self.warn(&found.line.url, Some(place.file.clone()), &error);
                 None

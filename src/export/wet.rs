@@ -35,7 +35,7 @@ pub fn opening(name: &str) -> Vec<u8> {
 }
 
 /// Returns the code of ISO 639-3 of a language, by which such records name it.
-fn three_letters(code: &str) -> &str {
+pub(super) fn three_letters(code: &str) -> &str {
     match code {
         "af" => "afr",
         "am" => "amh",

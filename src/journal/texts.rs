@@ -106,7 +106,8 @@ impl Texts {
         Ok(record.header("WARC-Record-ID").map(str::to_owned))
     }
 
-    fn record(&self, place: &RecordPlace) -> Result<ReadRecord, archive::Error> {
+    /// Returns the record at a place.
+    pub fn record(&self, place: &RecordPlace) -> Result<ReadRecord, archive::Error> {
         let path = WarcOptions::path_of(&self.data, &place.file);
         let mut records = SegmentReader::open_at(&path, place.offset, Limits::default())?;
         records.next().unwrap_or(Err(archive::Error::Torn {

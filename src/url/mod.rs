@@ -16,6 +16,7 @@ mod page_pattern;
 mod pattern;
 mod rules;
 mod series;
+mod suffixes;
 mod surt;
 
 pub use block_list::{BlockList, BlockListError, BlockListReader, Blocked};
@@ -28,6 +29,7 @@ pub use page_pattern::{PageMap, PagePattern, PagePatternError};
 pub use pattern::{HostMap, HostPattern, PatternError};
 pub use rules::{Rule, RuleLine, RuleSet, UnknownRule};
 pub use series::series;
+pub use suffixes::Suffixes;
 pub use surt::surt;
 
 pub use ::url::{Position, Url};

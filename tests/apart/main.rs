@@ -12,7 +12,7 @@
 //! - `full_disk`: a file system that fills up.
 //! - `packages`: what installs gleaner elsewhere, installed and run.
 //! - `scale`, `documents`: the benches with kills, small.
-//! - `tools`: what other programs make of what gleaner writes.
+//! - `tools`, `tables`: what other programs make of what gleaner writes.
 
 mod child;
 mod need;
@@ -24,6 +24,7 @@ mod guard;
 mod hostile;
 mod packages;
 mod scale;
+mod tables;
 mod tools;
 
 #[path = "../support/audit.rs"]
@@ -116,6 +117,8 @@ fn tests() -> Vec<Test> {
         scale::what_enters_queues_leaves_them: Need::Nothing,
         scale::pages_admit_what_is_new: Need::Nothing,
         scale::nothing_is_lost_or_doubled_over_kills: Need::Nothing,
+        tables::an_index_leads_others_to_records: Need::Python("fastwarc"),
+        tables::tables_are_read_by_others: Need::Python("duckdb"),
         tools::bash_takes_the_completions: Need::Program("bash"),
         tools::bodies_of_duplicates_are_rebuilt_by_other_hands: Need::Python("zstandard"),
         tools::cdxj_indexer_writes_the_same_lines: Need::Python("cdxj_indexer"),

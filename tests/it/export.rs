@@ -14,7 +14,7 @@ use crate::run::{Output, PATIENCE, Place, gleaner, kind, linking, numbered, page
 use crate::web::{Answer, Web};
 
 /// Exports the crawls of some places to a file of the first.
-fn export(places: &[&Place], name: &str, arguments: &[&str]) -> (Output, PathBuf) {
+pub(crate) fn export(places: &[&Place], name: &str, arguments: &[&str]) -> (Output, PathBuf) {
     let path = places[0].data().with_file_name(name);
     let mut command = gleaner(&[&["export"], arguments].concat());
     command.arg("-o").arg(&path).arg("--data-dir");
@@ -23,7 +23,7 @@ fn export(places: &[&Place], name: &str, arguments: &[&str]) -> (Output, PathBuf
 }
 
 /// The lines of an export as JSON.
-fn lines(places: &[&Place], name: &str, arguments: &[&str]) -> Vec<Value> {
+pub(crate) fn lines(places: &[&Place], name: &str, arguments: &[&str]) -> Vec<Value> {
     let arguments = [&["--format", "jsonl"], arguments].concat();
     let (output, path) = export(places, name, &arguments);
     output.expect(0);

@@ -1,7 +1,7 @@
 // Compares a site with its archive in a browser; `replay` installs what this needs and starts it.
 // Prints a line for each page, and ends with 1 if something is missing or looks otherwise.
 
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
 import os from 'node:os';
@@ -81,18 +81,18 @@ const serve = async host => {
 };
 
 // The player, the archive and a page that shows one URL of it.
-const servePlayer = async archive => {
+const servePlayer = async archives => {
   const types = { '.js': 'text/javascript', '.html': 'text/html' };
   const server = http.createServer((request, response) => {
     const url = new URL(request.url, 'http://localhost');
     if (url.pathname === '/') {
       response.writeHead(200, { 'content-type': 'text/html' });
       return response.end(`<!doctype html><body style="margin: 0"><script src="/replay/ui.js"></script>
-        <replay-web-page replayBase="/replay/" embed="replayonly" source="/archive.warc.gz"
+        <replay-web-page replayBase="/replay/" embed="replayonly" source="${url.searchParams.get('source')}"
         url="${url.searchParams.get('url')}" style="display: block; height: ${VIEW.height}px">`);
     }
-    const local = url.pathname === '/archive.warc.gz' ? archive
-      : path.join(player, path.normalize(url.pathname.replace(/^\/replay\//, '/')));
+    const local = archives[url.pathname]
+      ?? path.join(player, path.normalize(url.pathname.replace(/^\/replay\//, '/')));
     if (!fs.existsSync(local) || !fs.statSync(local).isFile()) {
       response.writeHead(404);
       return response.end();
@@ -107,7 +107,7 @@ const servePlayer = async archive => {
       response.writeHead(200, { ...head, 'content-length': size });
       return request.method === 'HEAD' ? response.end() : fs.createReadStream(local).pipe(response);
     }
-    const start = range[1] === '' ? size - Number(range[2]) : Number(range[1]);
+    const start = range[1] === '' ? Math.max(0, size - Number(range[2])) : Number(range[1]);
     const isOpen = range[1] === '' || range[2] === '';
     const end = isOpen ? size - 1 : Math.min(Number(range[2]), size - 1);
     response.writeHead(206, {
@@ -165,16 +165,22 @@ for (const server of servers) {
 }
 const warc = path.join(directory, 'data', 'warc');
 const archive = path.join(warc, fs.readdirSync(warc).find(name => name.endsWith('.warc.gz')));
-const [playing, at] = await servePlayer(archive);
+// The same as a package, of which the player reads what it needs.
+const wacz = path.join(directory, 'all.wacz');
+execFileSync(gleaner, ['export', '--format', 'wacz', '-o', wacz, '--data-dir', `${directory}/data`], { stdio: 'ignore' });
+const archives = { '/archive.warc.gz': archive, '/archive.wacz': wacz };
+const [playing, at] = await servePlayer(archives);
 let wrong = 0;
-for (const [nth, url] of pages.entries()) {
-  const { asked, looks } = await open(browser, `http://127.0.0.1:${at}/?url=${encodeURIComponent(url)}`);
+const plays = Object.keys(archives).flatMap(source => pages.map((url, nth) => [source, nth, url]));
+for (const [source, nth, url] of plays) {
+  const { asked, looks } = await open(browser,
+    `http://127.0.0.1:${at}/?source=${source}&url=${encodeURIComponent(url)}`);
   // The player asks itself whether it knows the archive; that it does not yet is no loss.
   const missing = asked.filter(([it, status]) =>
     !(status >= 200 && status < 400) && !it.includes('/replay/w/api/') && !it.endsWith('/favicon.ico'));
-  const replayed = asked.filter(([it]) => /\/replay\/w\/[^/]+\/[a-z]*_\//.test(it)).length;
+  const replayed = asked.filter(([it]) => /\/replay\/w\/[^/]+\/(:[^/]+\/)?\d*[a-z]*_\//.test(it)).length;
   const isSame = looks.equals(live[nth].looks);
-  console.log(`${url}: ${replayed} files replayed, ${missing.length} not there, ` +
+  console.log(`${source} ${url}: ${replayed} files replayed, ${missing.length} not there, ` +
     `looks ${isSame ? 'the same' : 'otherwise'}`);
   missing.forEach(([it, status]) => console.log(`  ${status} ${it}`));
   if (!isSame) {

@@ -1,35 +1,37 @@
 //! `gleaner export`: the pages of crawls in the forms in which others read them.
 
-use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+mod jsonl;
+mod progress;
 
-use anyhow::Context as _;
+use std::path::{Path, PathBuf};
+
 use clap::{Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use jiff::Timestamp;
-use serde::Serialize;
-use serde_json::{Map, Value};
 
 use super::duplicates::show;
-use super::pages::{Format as TextFormat, Line, Read, wish_parser};
+use super::pages::wish_parser;
+use crate::cli::Failure;
 use crate::cli::output::Screen;
 use crate::cli::words::count;
-use crate::cli::{Failure, progress};
-use crate::engine::{LogLine, PageLine, Position};
+use crate::engine::Position;
 use crate::export::{
-    self, CrawlRead, Error, Filter, Found, Language, Manifest, Output, Reader, Source, StatusRange,
-    Want, Written,
+    self, CrawlRead, Error, Filter, Manifest, Output, Packed, Packing, PageTable, ParquetOutput,
+    Reader, Row, Source, StatusRange, Walked, Want, Written,
 };
 use crate::page::Markup;
 use crate::units::Size;
 use crate::url::HostPattern;
+use jsonl::Fields;
+use progress::Progress;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gleaner export --data-dir crawl -o pages.jsonl.zst --format jsonl --unique --language en
   gleaner export --data-dir one two -o texts.warc.wet.gz --format wet --without noai
   gleaner export --data-dir crawl -o more.jsonl --format jsonl --after pages.jsonl.zst.manifest.json
+  gleaner export --data-dir crawl -o train.parquet --format parquet --unique --max-size 1GB
+  gleaner export --data-dir crawl -o index --format cc-index --dump AUTUMN-2026
+  gleaner export --data-dir crawl -o crawl.wacz --format wacz --title \"My crawl\"
 
 Gives out what is committed, in the order of commits; the crawl may be running. The file
 `PATH.manifest.json` says what was written and where reading ended, for --after. Nothing is
@@ -38,7 +40,7 @@ pub(crate) struct Arguments {
     /// Data directories of the crawls
     #[arg(long, value_name = "DIR", num_args = 1.., required = true)]
     data_dir: Vec<PathBuf>,
-    /// The file to write
+    /// The file to write, or the directory
     #[arg(short, long, value_name = "PATH")]
     output: PathBuf,
     /// Its format
@@ -83,6 +85,19 @@ pub(crate) struct Arguments {
     /// With jsonl, write these fields only
     #[arg(long, value_name = "FIELD,...", value_delimiter = ',')]
     fields: Vec<String>,
+    /// With wacz, what players call the package
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// With wacz, put texts into the lists of pages, for searching
+    #[arg(long)]
+    text: bool,
+    /// With parquet, the column `dump`, with cc-index, `crawl` [default: the name of the data
+    /// directory]
+    #[arg(long, value_name = "NAME")]
+    dump: Option<String>,
+    /// With parquet, add columns with measures of the text by which pages are chosen for corpora
+    #[arg(long)]
+    quality: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -92,6 +107,13 @@ enum Format {
     Jsonl,
     /// Texts as WARC records, as in the WET files of Common Crawl
     Wet,
+    /// The closed files of the archive with an index and lists of pages, for players such as
+    /// ReplayWeb.page; whole, without filters
+    Wacz,
+    /// A table of pages: the columns of `FineWeb`, then what gleaner knows of each page
+    Parquet,
+    /// A directory with a table of captures: the columns of Common Crawl's index, sorted by URL
+    CcIndex,
 }
 
 impl Format {
@@ -99,61 +121,81 @@ impl Format {
         match self {
             Self::Jsonl => "jsonl",
             Self::Wet => "wet",
+            Self::Wacz => "wacz",
+            Self::Parquet => "parquet",
+            Self::CcIndex => "cc-index",
         }
     }
 }
 
 pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
-    if !arguments.fields.is_empty() && arguments.format != Format::Jsonl {
-        return Err(Failure::usage("--fields is for --format jsonl"));
-    }
-    let sources = arguments.sources()?;
-    let filter = arguments.filter();
+    arguments.check()?;
+    let (sources, before) = arguments.sources()?;
     let progress = Progress::start(screen);
-    let max_size = arguments.max_size.map(|size| size.0);
-    let (walked, files) = match arguments.format {
-        Format::Jsonl => {
-            let mut output = Output::of_lines(&arguments.output, max_size);
-            let fields = Fields::of(&arguments.fields)?;
-            let walked = export::walk(
+    let (crawls, files) = match arguments.format {
+        Format::Jsonl => arguments.write_lines(&sources, &progress)?,
+        Format::Wet => arguments.write_texts(&sources, &progress)?,
+        Format::Parquet => arguments.write_table(&sources, &progress)?,
+        Format::CcIndex => {
+            let (walked, files) = export::index_columns(
                 &sources,
-                &filter,
-                fields.want(),
-                |found, source, position| fields.json(found, source, position).map(Some),
-                |line: Vec<u8>| progress.count(output.write(&line)),
+                &arguments.filter(),
+                &arguments.output,
+                arguments.dump.as_deref(),
+                arguments.max_size.map(|size| size.0),
+                || progress.step(),
             )?;
-            (walked, output.finish()?)
+            (crawls_read(&sources, &walked), files)
         }
-        Format::Wet => {
-            let mut output = Output::of_members(&arguments.output, max_size, export::opening);
-            let want = Want {
-                text: true,
-                markup: None,
+        Format::Wacz => {
+            let packing = Packing {
+                path: &arguments.output,
+                max_size: arguments.max_size.map(|size| size.0),
+                title: arguments.title.as_deref(),
+                text: arguments.text,
+                after: before.as_ref(),
             };
-            let walked = export::walk(
-                &sources,
-                &filter,
-                want,
-                |found, source, _| Ok(export::conversion(&found, &source.reader)),
-                |member: Vec<u8>| progress.count(output.write(&member)),
-            )?;
-            (walked, output.finish()?)
+            let packed = export::pack(&sources, &packing, || progress.step())?;
+            tell_left_out(&packed, screen);
+            (packed.crawls, packed.files)
         }
     };
     drop(progress);
-    let crawls = sources
-        .iter()
-        .zip(&walked)
-        .map(|(source, walked)| CrawlRead {
-            data_dir: source.data.display().to_string(),
-            after: source.after.to_string(),
-            position: walked.position.to_string(),
-        });
-    let manifest = Manifest::new(arguments.format.name(), crawls.collect(), files);
+    let manifest = Manifest::new(arguments.format.name(), crawls, files);
     let path = Manifest::path_for(&arguments.output);
     manifest.write(&path)?;
     screen.say(&told(&manifest.files, &path));
     Ok(())
+}
+
+/// The crawls that were read, and the files that were written.
+type Exported = (Vec<CrawlRead>, Vec<Written>);
+
+/// Says what packages lack.
+fn tell_left_out(packed: &Packed, screen: &Screen) {
+    if packed.open > 0 {
+        let files = count(packed.open as u64, "file");
+        screen.say(&format!(
+            "{files} of the archive not closed yet, and not packed: the next export with --after has them"
+        ));
+    }
+    if packed.missing > 0 {
+        let files = count(packed.missing as u64, "file");
+        screen.say(&format!(
+            "{files} of the archive are missing; archive.also_in says where files were moved to"
+        ));
+    }
+}
+
+fn crawls_read(sources: &[Source], walked: &[Walked]) -> Vec<CrawlRead> {
+    let crawls = sources.iter().zip(walked);
+    let crawls = crawls.map(|(source, walked)| CrawlRead {
+        data_dir: source.data.display().to_string(),
+        after: source.after.to_string(),
+        position: walked.position.to_string(),
+        archive_files: Vec::new(),
+    });
+    crawls.collect()
 }
 
 fn told(files: &[Written], manifest: &Path) -> String {
@@ -167,9 +209,57 @@ fn told(files: &[Written], manifest: &Path) -> String {
 }
 
 impl Arguments {
-    fn sources(&self) -> Result<Vec<Source>, Failure> {
+    /// Refuses options that the format does not heed.
+    fn check(&self) -> Result<(), Failure> {
+        if !self.fields.is_empty() && self.format != Format::Jsonl {
+            return Err(Failure::usage("--fields is for --format jsonl"));
+        }
+        if self.quality && self.format != Format::Parquet {
+            return Err(Failure::usage("--quality is for --format parquet"));
+        }
+        let has_dump = matches!(self.format, Format::Parquet | Format::CcIndex);
+        if self.dump.is_some() && !has_dump {
+            return Err(Failure::usage(
+                "--dump is for --format parquet and --format cc-index",
+            ));
+        }
+        let is_wacz = self.format == Format::Wacz;
+        if !is_wacz && (self.title.is_some() || self.text) {
+            return Err(Failure::usage("--title and --text are for --format wacz"));
+        }
+        if is_wacz && !self.is_of_all() {
+            return Err(Failure::usage(
+                "--format wacz packs whole files of the archive, so it cannot leave pages out: omit --unique, --without, --language, --host, --scheme, --status, --min-words, --since and --until",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether nothing is left out.
+    fn is_of_all(&self) -> bool {
+        let lists = [
+            self.without.is_empty(),
+            self.language.is_empty(),
+            self.host.is_empty(),
+            self.scheme.is_empty(),
+            self.status.is_empty(),
+        ];
+        let times = [self.since, self.until];
+        !self.unique
+            && self.min_words == 0
+            && lists.into_iter().all(|is_empty| is_empty)
+            && times.iter().all(Option::is_none)
+    }
+
+    /// The crawls, and the manifest after which their pages are wanted.
+    fn sources(&self) -> Result<(Vec<Source>, Option<Manifest>), Failure> {
         let position = self.after.as_ref().map(|text| text.parse::<Position>());
         let (position, manifest) = match (position, &self.after) {
+            (Some(Ok(_)), _) if self.format == Format::Wacz => {
+                return Err(Failure::usage(
+                    "--format wacz packs files, not lines: give --after the manifest of an earlier export to wacz",
+                ));
+            }
             (Some(Ok(_)), _) if self.data_dir.len() > 1 => {
                 return Err(Failure::usage(
                     "a position is one of one crawl; with several, give --after the manifest of an earlier export",
@@ -181,7 +271,18 @@ impl Arguments {
             }
             _ => (Position::default(), None),
         };
+        if let Some(manifest) = &manifest
+            && (manifest.format == "wacz") != (self.format == Format::Wacz)
+        {
+            return Err(Failure::usage(format!(
+                "--after names an export to {}: give the manifest of an earlier one to {}",
+                manifest.format,
+                self.format.name()
+            )));
+        }
         let after = |data: &Path| match &manifest {
+            // Pages are those of files, and these are known by their names.
+            _ if self.format == Format::Wacz => Ok(Position::default()),
             Some(manifest) => manifest.position_of(data),
             None => Ok(position),
         };
@@ -192,7 +293,60 @@ impl Arguments {
                 after: after(data)?,
             })
         };
-        self.data_dir.iter().map(source).collect()
+        let sources: Result<_, Failure> = self.data_dir.iter().map(source).collect();
+        Ok((sources?, manifest))
+    }
+
+    fn write_lines(&self, sources: &[Source], progress: &Progress) -> Result<Exported, Failure> {
+        let max_size = self.max_size.map(|size| size.0);
+        let mut output = Output::of_lines(&self.output, max_size);
+        let fields = Fields::of(&self.fields)?;
+        let walked = export::walk(
+            sources,
+            &self.filter(),
+            fields.want(),
+            |found, source, position| fields.json(found, source, position).map(Some),
+            |line: Vec<u8>| progress.count(output.write(&line)),
+        )?;
+        Ok((crawls_read(sources, &walked), output.finish()?))
+    }
+
+    fn write_table(&self, sources: &[Source], progress: &Progress) -> Result<Exported, Failure> {
+        let table = PageTable {
+            dump: self.dump.clone(),
+            quality: self.quality,
+        };
+        let max_size = self.max_size.map(|size| size.0);
+        let mut output = ParquetOutput::new(&self.output, max_size, &table.columns());
+        let want = Want {
+            text: true,
+            markup: Some(Markup::Markdown),
+        };
+        let walked = export::walk(
+            sources,
+            &self.filter(),
+            want,
+            |found, source, position| table.row(found, source, position).map(Some),
+            |row: Row| progress.count(output.write(row)),
+        )?;
+        Ok((crawls_read(sources, &walked), output.finish()?))
+    }
+
+    fn write_texts(&self, sources: &[Source], progress: &Progress) -> Result<Exported, Failure> {
+        let max_size = self.max_size.map(|size| size.0);
+        let mut output = Output::of_members(&self.output, max_size, export::opening);
+        let want = Want {
+            text: true,
+            markup: None,
+        };
+        let walked = export::walk(
+            sources,
+            &self.filter(),
+            want,
+            |found, source, _| Ok(export::conversion(&found, &source.reader)),
+            |member: Vec<u8>| progress.count(output.write(&member)),
+        )?;
+        Ok((crawls_read(sources, &walked), output.finish()?))
     }
 
     fn filter(&self) -> Filter {
@@ -207,151 +361,6 @@ impl Arguments {
             since: self.since,
             until: self.until,
         }
-    }
-}
-
-/// A line of JSON: that of `gleaner pages`, and what only an export says.
-#[derive(Serialize)]
-struct More<'a> {
-    #[serde(flatten)]
-    line: Line<'a>,
-    markdown: Option<String>,
-    kept: Option<f64>,
-    detected_language: Option<String>,
-    warc_record_id: Option<String>,
-}
-
-/// The fields of a line that are wanted; all if there are none.
-struct Fields<'a>(&'a [String]);
-
-impl<'a> Fields<'a> {
-    fn of(fields: &'a [String]) -> Result<Self, Failure> {
-        let known = Self::known()?;
-        match fields.iter().find(|field| !known.contains_key(*field)) {
-            None => Ok(Self(fields)),
-            Some(field) => {
-                let known: Vec<_> = known.keys().map(String::as_str).collect();
-                let known = known.join(", ");
-                Err(Failure::usage(format!(
-                    "no line has a field {field:?}: give some of {known}"
-                )))
-            }
-        }
-    }
-
-    /// A line that has every field.
-    fn known() -> Result<Map<String, Value>, Failure> {
-        // A field that most pages do not have is left out of their lines.
-        let page = r#"{"group": {"url": "", "tier": "near", "similarity": 1},
-            "supersedes": {"type": "metadata", "file": "", "offset": 0, "length": 0}}"#;
-        let page: PageLine = serde_json::from_str(page).context("a page as JSON")?;
-        let line = LogLine::default();
-        let more = More {
-            line: Line::of(&line, &page, Position::default(), Language::default(), None),
-            markdown: None,
-            kept: None,
-            detected_language: None,
-            warc_record_id: None,
-        };
-        match serde_json::to_value(more) {
-            Ok(Value::Object(fields)) => Ok(fields),
-            _ => Err(Failure::usage("no page can be written as JSON")),
-        }
-    }
-
-    fn has(&self, field: &str) -> bool {
-        self.0.is_empty() || self.0.iter().any(|it| it == field)
-    }
-
-    /// What has to be read for them.
-    fn want(&self) -> Want {
-        Want {
-            text: ["text", "headline", "markdown", "kept"]
-                .iter()
-                .any(|it| self.has(it)),
-            markup: self.has("markdown").then_some(Markup::Markdown),
-        }
-    }
-
-    fn json(
-        &self,
-        mut found: Found<'_>,
-        source: &Source,
-        position: Position,
-    ) -> Result<Vec<u8>, Error> {
-        let wants_id = self.has("warc_record_id");
-        let id = wants_id.then(|| source.reader.record_id(&found)).flatten();
-        let read = found.read.as_mut();
-        let markdown = read.and_then(|read| read.marked.take());
-        let kept = found.read.as_ref().map(|read| read.page.kept_permille);
-        let detected = found.language.detected.as_ref();
-        let more = More {
-            markdown,
-            kept: kept.map(|permille| f64::from(permille) / 1_000.0),
-            detected_language: detected.map(|(language, _)| language.clone()),
-            warc_record_id: id,
-            line: Line::of(
-                found.line,
-                found.page,
-                position,
-                found.language,
-                found.read.map(|read| Read::of(read, TextFormat::Text)),
-            ),
-        };
-        let line = match self.0 {
-            [] => serde_json::to_vec(&more),
-            // A map of serde_json has its own order.
-            fields => serde_json::to_value(&more).and_then(|value| {
-                let mut line = String::from("{");
-                for (nth, field) in fields.iter().enumerate() {
-                    let comma = if nth == 0 { "" } else { "," };
-                    let name = serde_json::to_string(field)?;
-                    let value = value.get(field).unwrap_or(&Value::Null);
-                    // Writing to a string cannot fail.
-                    let _ = write!(line, "{comma}{name}:{value}");
-                }
-                line.push('}');
-                Ok(line.into_bytes())
-            }),
-        };
-        let mut line = line.map_err(|error| Error::Request(format!("a page as JSON: {error}")))?;
-        line.push(b'\n');
-        Ok(line)
-    }
-}
-
-/// The number of pages so far, on a terminal.
-struct Progress<'a> {
-    screen: &'a Screen,
-    line: Option<ProgressBar>,
-}
-
-impl<'a> Progress<'a> {
-    fn start(screen: &'a Screen) -> Self {
-        let line = progress::moves_the_cursor().then(|| {
-            let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template("{spinner} {human_pos} pages, {per_sec}");
-            line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-            line.enable_steady_tick(Duration::from_millis(250));
-            line
-        });
-        if let Some(line) = &line {
-            screen.show(line.clone());
-        }
-        Self { screen, line }
-    }
-
-    fn count(&self, done: Result<(), Error>) -> Result<(), Error> {
-        if let Some(line) = &self.line {
-            line.inc(1);
-        }
-        done
-    }
-}
-
-impl Drop for Progress<'_> {
-    fn drop(&mut self) {
-        self.screen.clear();
     }
 }
 

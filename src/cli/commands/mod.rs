@@ -68,7 +68,7 @@ pub(super) enum Command {
     Queue(queue::Queue),
     /// Print the pages of a crawl as JSON lines
     Pages(pages::Arguments),
-    /// Write the pages of crawls as JSON lines or texts for other tools
+    /// Write crawls to files for other tools: JSON lines, tables, texts, packages
     Export(export::Arguments),
     /// Explain what happened to a URL
     Why(why::Arguments),

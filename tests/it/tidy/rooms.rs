@@ -57,7 +57,7 @@ pub(super) const ROOMS: [(&str, &[&str]); 26] = [
     (
         "export",
         &[
-            "url", "page", "dedup", "archive", "engine", "inspect", "corpus",
+            "url", "page", "quality", "dedup", "archive", "engine", "inspect", "corpus",
         ],
     ),
     (
