@@ -12,6 +12,7 @@
 
 mod cdxj;
 mod directory;
+mod earlier;
 mod elsewhere;
 mod encode;
 mod foreign;
@@ -33,11 +34,12 @@ use serde::{Deserialize, Serialize};
 
 pub use cdxj::{IndexLine, LineSorter, SortedLines, index_line, index_path};
 pub use directory::replace_file;
+pub use earlier::{add_earlier_archives, earlier_archives};
 pub use elsewhere::{ArchiveFiles, files_of, present, set_elsewhere};
 pub use foreign::RecordStream;
 pub use id::{Digest, DigestAlgorithm, RecordId};
 pub use memory::MemoryArchive;
-pub use names::{FileNames, is_archive_file};
+pub use names::{FileNames, is_archive_file, whole_name};
 pub use opening::warcinfo_member;
 pub use pack::{
     MAX_DELTA_CONTENT, MAX_PACKED, PackBase, PackError, PackedBody, compress, pack, unpack,

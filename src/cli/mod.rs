@@ -201,6 +201,7 @@ fn report(failure: &Failure) -> Exit {
         }
         Failure::Engine(
             error @ (engine::Error::StoreMissing { .. }
+            | engine::Error::Since { .. }
             | engine::Error::Refingerprint { .. }
             | engine::Error::UrlForm { .. }),
         ) => (output::chain(error), Exit::Directory),
