@@ -5,6 +5,7 @@
 //! so that every reader, of whatever process, looks there too when it misses one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::directory::replace_file;
+use super::earlier::earlier_archives;
 use super::names::{FileNames, crawl_and_number, is_archive_file, marked};
 use super::{Error, Result};
 
@@ -73,9 +75,23 @@ pub fn set_elsewhere(directory: &Path, names: &FileNames, others: &[PathBuf]) ->
     write().map_err(Error::io("write", &path))
 }
 
-/// Returns where a file is now that is not in its directory any more.
+/// Returns where a file is now that is not in its directory: moved, or the earlier crawl's that
+/// wrote it, or moved from there.
 fn find(path: &Path) -> Option<PathBuf> {
     let (directory, name) = (path.parent()?, path.file_name()?);
+    moved(directory, name).or_else(|| {
+        let mut earlier = earlier_archives(directory).into_iter();
+        earlier.find_map(|directory| {
+            let path = directory.join(name);
+            let mut paths = [path.clone(), marked(&path), path].into_iter();
+            let here = paths.find(|path| path.is_file());
+            here.or_else(|| moved(&directory, name))
+        })
+    })
+}
+
+/// Returns where a file is that was moved from a directory.
+fn moved(directory: &Path, name: &OsStr) -> Option<PathBuf> {
     let others = List::of(directory).directories.into_iter();
     let mut paths = others.map(|other| other.join(name));
     paths.find(|path| path.is_file())
@@ -173,6 +189,7 @@ fn missing(paths: &[PathBuf]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{add_earlier_archives, whole_name};
     use super::*;
 
     fn name(crawl: &str, number: u32) -> String {
@@ -212,6 +229,36 @@ mod tests {
         set_elsewhere(&own, &names, &[]).unwrap();
         assert_eq!(files_of(&own).unwrap().paths.len(), 1);
         set_elsewhere(&own, &names, &[]).unwrap();
+    }
+
+    #[test]
+    fn what_an_earlier_crawl_has_is_found_wherever_that_put_it() {
+        let place = tempfile::tempdir().unwrap();
+        let [own, first, cold, gone] =
+            ["own", "first", "cold", "gone"].map(|it| place.path().join(it));
+        for directory in [&own, &first, &cold] {
+            fs::create_dir(directory).unwrap();
+        }
+        fs::write(first.join(name("0123abcd", 0)), "x").unwrap();
+        fs::write(first.join(format!("{}.open", name("0123abcd", 1))), "x").unwrap();
+        fs::write(cold.join(name("0123abcd", 2)), "x").unwrap();
+        set_elsewhere(&first, &names_of("0123abcd"), std::slice::from_ref(&cold)).unwrap();
+        let there = |number| present(&own.join(name("0123abcd", number)));
+        assert_eq!(there(0), None);
+        add_earlier_archives(&own, std::slice::from_ref(&gone)).unwrap();
+        // Where it was once stays listed.
+        add_earlier_archives(&own, std::slice::from_ref(&first)).unwrap();
+        assert_eq!(earlier_archives(&own), [first.clone(), gone]);
+        assert_eq!(there(0), Some(first.join(name("0123abcd", 0))));
+        assert_eq!(there(2), Some(cold.join(name("0123abcd", 2))));
+        assert_eq!(there(3), None);
+        open_to_read(&own.join(name("0123abcd", 1))).unwrap();
+        assert_eq!(
+            whole_name(&there(1).unwrap()),
+            first.join(name("0123abcd", 1))
+        );
+        // They are another crawl's.
+        assert_eq!(files_of(&own).unwrap().paths, Vec::<PathBuf>::new());
     }
 
     #[test]

@@ -12,6 +12,7 @@
 
 mod cdxj;
 mod directory;
+mod earlier;
 mod elsewhere;
 mod encode;
 mod erase;
@@ -34,6 +35,7 @@ use serde::{Deserialize, Serialize};
 
 pub use cdxj::{IndexLine, LineSorter, SortedLines, index_line, index_path};
 pub use directory::replace_file;
+pub use earlier::{add_earlier_archives, earlier_archives};
 pub use elsewhere::{ArchiveFiles, files_of, present, set_elsewhere};
 pub use erase::{
     Eraser, Span, for_each_capture, for_each_target, is_tombstone, records_beside,
@@ -42,7 +44,7 @@ pub use erase::{
 pub use foreign::RecordStream;
 pub use id::{Digest, DigestAlgorithm, RecordId};
 pub use memory::MemoryArchive;
-pub use names::{FileNames, is_archive_file, number_of};
+pub use names::{FileNames, is_archive_file, number_of, whole_name};
 pub use opening::warcinfo_member;
 pub use pack::{
     MAX_DELTA_CONTENT, MAX_PACKED, PackBase, PackError, PackedBody, compress, pack, unpack,

@@ -132,6 +132,15 @@ pub fn is_archive_file(path: &Path) -> bool {
         .any(|ending| name.ends_with(ending))
 }
 
+/// Returns the path that a file has once it is whole, by the one that it has now.
+pub fn whole_name(path: &Path) -> PathBuf {
+    let name = path.file_name().and_then(|name| name.to_str());
+    match name.and_then(|name| name.strip_suffix(OPEN)) {
+        Some(name) => path.with_file_name(name),
+        None => path.to_owned(),
+    }
+}
+
 /// Returns the path of a file while it is written.
 pub(super) fn marked(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();

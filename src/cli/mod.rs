@@ -205,6 +205,7 @@ fn report(failure: &Failure) -> Exit {
         ) => (output::chain(error), Exit::Usage),
         Failure::Engine(
             error @ (engine::Error::StoreMissing { .. }
+            | engine::Error::Since { .. }
             | engine::Error::Refingerprint { .. }
             | engine::Error::UrlForm { .. }),
         ) => (output::chain(error), Exit::Directory),

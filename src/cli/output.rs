@@ -19,7 +19,7 @@ pub(super) use super::said::say;
 use super::shown::{Data, shown, shown_in_color};
 use super::words::{count, size};
 use crate::dedup::Ineligible;
-use crate::engine::{Counters, Ending, HostFigures, Summary, VisitVerdict};
+use crate::engine::{Compared, Counters, Ending, HostFigures, Summary, VisitVerdict};
 
 /// Standard error while a command runs. Clones share it. Log lines are written to it as to a
 /// writer.
@@ -122,6 +122,23 @@ pub(super) fn duplicates(counters: &Counters) -> impl Iterator<Item = (&'static 
     })
 }
 
+/// The number of pages that are as an earlier crawl stored them, and of how many; `None` if none is
+/// compared with any.
+fn since(counters: &Counters) -> Option<(u64, String)> {
+    let unchanged = counters.compared(Compared::UnchangedSince);
+    let both = unchanged + counters.compared(Compared::ChangedSince);
+    let lost = match counters.compared(Compared::LostSince) {
+        0 => String::new(),
+        lost => format!("; {lost} fetched whole, as the earlier body is lost"),
+    };
+    (both > 0).then(|| {
+        (
+            unchanged,
+            format!("  (of {both} of an earlier crawl{lost})"),
+        )
+    })
+}
+
 /// The counters since the crawl began, one per line.
 pub(super) fn counters(counters: &Counters) -> String {
     let mut text = String::new();
@@ -146,8 +163,7 @@ pub(super) fn counters(counters: &Counters) -> String {
             .map(|(class, count)| (format!("{class}xx"), *count)),
     );
     line("pages", counters.pages, &statuses);
-    let unique = counters.verdicts.of(&VisitVerdict::Unique);
-    line("unique", unique, "");
+    line("unique", counters.verdicts.of(&VisitVerdict::Unique), "");
     let by_tier = list(&mut duplicates(counters).map(|(name, count)| (name.to_owned(), count)));
     let sum = duplicates(counters).map(|(_, count)| count).sum();
     line("duplicates", sum, &by_tier);
@@ -175,11 +191,15 @@ pub(super) fn counters(counters: &Counters) -> String {
     );
     line("failed", counters.failed, &failures);
     line("forbidden", counters.forbidden, "  (by robots.txt)");
-    let revisits: u64 = counters.revisits.values().sum();
+    let revisits = counters.revisited();
     if revisits > 0 {
-        let found = &counters.revisits;
-        let found = list(&mut found.iter().map(|(name, count)| (name.clone(), *count)));
+        let found = counters.revisits.iter();
+        let found = found.filter(|(name, _)| !name.ends_with("-since"));
+        let found = list(&mut found.map(|(name, count)| (name.clone(), *count)));
         line("revisits", revisits, &found);
+    }
+    if let Some((unchanged, of)) = since(counters) {
+        line("unchanged", unchanged, &of);
     }
     if counters.sitemaps > 0 {
         let entries = format!("  ({} listed)", count(counters.sitemap_entries, "URL"));

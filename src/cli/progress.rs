@@ -148,7 +148,7 @@ fn describe(counters: &Counters, deferred: u64, gauges: &Gauges, speed: f64) -> 
 
 /// Number of pages that were visited again, whatever was found.
 fn revisits(counters: &Counters) -> u64 {
-    counters.revisits.values().sum()
+    counters.revisited()
 }
 
 /// Pages per second over the last few seconds.

@@ -151,6 +151,8 @@ pub struct ArchiveSettings {
     pub description: Option<String>,
     /// Directories to which closed files are moved: readers look there for what they miss.
     pub also_in: Vec<PathBuf>,
+    /// Earlier crawls of the same sites: what has not changed since is not stored again.
+    pub since: Vec<PathBuf>,
     /// A command that is run for each closed file, with its path as the last argument.
     pub on_close: Vec<String>,
     /// Time after which that command is killed, and run again later.
@@ -188,6 +190,7 @@ impl Default for ArchiveSettings {
             collection: None,
             description: None,
             also_in: Vec::new(),
+            since: Vec::new(),
             on_close: Vec::new(),
             on_close_timeout: Span(Duration::from_hours(1)),
             upload: None,
@@ -307,6 +310,7 @@ impl Config {
                 digest: self.archive.digest,
                 info: self.warcinfo(),
                 also_in: self.archive.also_in.clone(),
+                since: self.archive.since.clone(),
                 handover: HandoverOptions {
                     command: self.archive.on_close.clone(),
                     max_duration: self.archive.on_close_timeout.0,
@@ -471,6 +475,9 @@ impl Config {
             ),
             _ if self.archive.also_in.iter().any(|it| !it.is_absolute()) => {
                 refuse("archive.also_in", "absolute paths of directories")
+            }
+            _ if self.archive.since.iter().any(|it| !it.is_absolute()) => {
+                refuse("archive.since", "absolute paths of data directories")
             }
             _ if !upload::is_without(&self.archive) && self.archive.upload.is_none() => {
                 refuse("archive.upload", "set, as other settings of the upload are")

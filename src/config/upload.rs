@@ -170,6 +170,7 @@ mod tests {
             ),
             ("after_upload = \"delete\"", "archive.upload"),
             ("also_in = [\"cold\"]", "archive.also_in"),
+            ("since = [\"../first\"]", "archive.since"),
             ("on_close = [\"\"]", "archive.on_close"),
             ("on_close_timeout = \"0s\"", "archive.on_close_timeout"),
         ] {

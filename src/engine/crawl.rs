@@ -20,6 +20,7 @@ use super::{
     Control, Counters, DataDirectory, Ending, Error, Gauges, MemoryPlan, MemoryUse, Omissions,
     Options, RunLimits, Status, StopHandle, Summary, Watch, open, ring,
 };
+use crate::archive::add_earlier_archives;
 use crate::frontier::Moment;
 use crate::handover::HandoverState;
 use crate::store::{self, Batch, Durability, Table, keys};
@@ -62,11 +63,17 @@ impl Crawl {
         options.fetch.body_budget = Size(plan.bodies as u64);
         options.window = plan.hosts;
         options.fetch.tls_sessions = plan.sessions;
+        // Refused before anything is written.
+        let earlier = open::archives_of(&options.archive.since, path.as_ref())?;
         DataDirectory::create(path.as_ref(), options.group.as_deref())?;
         let opening = &options.opening;
         let directory = DataDirectory::take_in_turn(path.as_ref(), || opening.step().is_ok())?;
         let unknown_until = Status::unknown_until(path.as_ref(), Clock::start().now());
         let mut committer = open::open(&directory, &options)?;
+        if !earlier.is_empty() {
+            let newest_first: Vec<_> = earlier.into_iter().rev().collect();
+            add_earlier_archives(&path.as_ref().join("warc"), &newest_first)?;
+        }
         open::mend_times(&mut committer, Clock::start().now())?;
         committer.suspects = Arc::new(Suspects::open(path.as_ref(), &*committer.store)?);
         options.features = committer.lookups.index.features().clone();

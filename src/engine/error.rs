@@ -115,6 +115,16 @@ pub enum Error {
         "state.max_memory is too small: {0}; increase it with --max-memory, or lower one of the settings named"
     )]
     Memory(MemoryPlan),
+    /// An earlier crawl that pages are compared with cannot be used.
+    #[error(
+        "cannot use the earlier crawl {directory} (archive.since): {reason}. If it was moved, say where it is now with --since; `--set archive.since=[]` goes on without it: then pages that have not changed since are fetched whole, and those that refer to it have no text until it is back"
+    )]
+    Since {
+        /// The data directory of that crawl, or that of its WARC files.
+        directory: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The crawl was stopped before it was open.
     #[error(transparent)]
     Stopped(#[from] Stopped),

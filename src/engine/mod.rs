@@ -38,6 +38,7 @@ pub mod study;
 
 pub use crate::archive::{DigestAlgorithm, DuplicateBodies, RecordKind, StorePolicy};
 pub use crate::handover::{Credentials, HandoverOptions, HandoverState, UploadOptions};
+pub(crate) use again::document_place;
 pub use again::{Dropped, RestoreFilter, Restored, body_place, restore, retry, retry_classes};
 pub use crawl::Crawl;
 pub use error::Error;
@@ -67,5 +68,5 @@ pub use crate::journal::{
     Position, ReadText, RecordPlace, Texts,
 };
 pub use crate::rows::{
-    Counters, Duplicate, Fate, Judgement, LostSeed, PageRecord, Rank, Tally, VisitVerdict,
+    Compared, Counters, Duplicate, Fate, Judgement, LostSeed, PageRecord, Rank, Tally, VisitVerdict,
 };

@@ -160,6 +160,9 @@ pub struct ArchiveOptions {
     pub info: Vec<(String, String)>,
     /// Directories to which closed files are moved, where readers look for them.
     pub also_in: Vec<PathBuf>,
+    /// Data directories of earlier crawls of the same sites, or directories of their WARC files:
+    /// what has not changed since is not stored again.
+    pub since: Vec<PathBuf>,
     /// How closed files leave.
     pub handover: HandoverOptions,
 }

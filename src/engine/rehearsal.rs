@@ -294,6 +294,7 @@ impl Readers {
             cut: None,
         };
         let fetched = Fetched {
+            earlier: None,
             task: FetchTask {
                 host: taken.host,
                 pace: Pace::default(),

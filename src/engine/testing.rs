@@ -76,6 +76,7 @@ pub(crate) fn options() -> Options {
             digest: DigestAlgorithm::default(),
             info: Vec::new(),
             also_in: Vec::new(),
+            since: Vec::new(),
             handover: HandoverOptions::default(),
         },
         log_max_bytes: 1 << 20,
@@ -235,6 +236,7 @@ impl World {
             Answer::Page(html) => exchange(started, 200, html),
         };
         let fetched = Fetched {
+            earlier: None,
             task: FetchTask {
                 robots_redirect: None,
                 held: HeldAddress::default(),

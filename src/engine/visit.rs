@@ -15,8 +15,8 @@ use std::time::Duration;
 use crate::archive::PackedBody;
 use crate::dedup::own::{Lines, OwnLines, Restless};
 use crate::dedup::{Document, Fingerprints, Ineligible, Repeat, Signature, Stored, Tier, Verdict};
-use crate::fetch::{Failure, FailureClass, Outcome, Reservation};
-use crate::frontier::{FetchTask, Moment, Pace, Place, RobotsVerdict, Spender};
+use crate::fetch::{Exchange, Failure, FailureClass, Outcome, Reservation};
+use crate::frontier::{FetchTask, Moment, Pace, Place, RobotsVerdict, Spender, Validators};
 use crate::learn::{Spent, TrapPolicy};
 use crate::page::sitemap::EntryKind;
 use crate::page::{Link, Page, Requisites, Wishes};
@@ -28,7 +28,7 @@ use super::options::LiveOptions;
 use super::requeue::PutBack;
 use super::ring::room::Share;
 use super::ring::turns::Turn;
-use crate::rows::PageRecord;
+use crate::rows::{EarlierFile, EarlierPage, PageRecord};
 use tokio::sync::oneshot;
 
 /// A visit after the fetch: its outcome, and when the host may be visited again.
@@ -36,6 +36,8 @@ use tokio::sync::oneshot;
 pub struct Fetched {
     /// The task.
     pub task: FetchTask,
+    /// What an earlier crawl holds of the URL, if it was asked for by that.
+    pub earlier: Option<Box<EarlierPage>>,
     /// The outcome of the fetch.
     pub outcome: Outcome,
     /// The host's pace from now on.
@@ -55,6 +57,8 @@ pub struct Fetched {
 pub struct Analysed {
     /// The analysed visit.
     pub fetched: Fetched,
+    /// How the response compares with that of an earlier crawl, if that has one.
+    pub since: Option<Since>,
     /// What the body says.
     pub findings: Findings,
     /// What the page, the style sheet or the frame needs, if that is fetched.
@@ -76,6 +80,23 @@ pub struct Analysed {
     pub share: Share,
     /// How long it took to read the body.
     pub took: Duration,
+}
+
+/// How a first response compares with what an earlier crawl holds (`archive.since`).
+#[derive(Debug)]
+pub enum Since {
+    /// It is the same: the archive refers to the earlier crawl's record.
+    Unchanged {
+        /// What the earlier crawl holds.
+        page: Box<EarlierPage>,
+        /// The answer, if the server sent no body because the page is unmodified: the outcome of
+        /// the visit is then what it would have sent.
+        not_modified: Option<Box<Exchange>>,
+    },
+    /// It is another, or cannot be compared.
+    Changed,
+    /// The server sent no body because the page is unmodified, and the earlier body cannot be read.
+    Lost,
 }
 
 /// What a body says.
@@ -260,9 +281,41 @@ impl Analysed {
             return;
         }
         self.findings = Findings::Nothing;
+        self.since = None;
         self.requisites = Requisites::default();
         self.fetched.outcome = Outcome::Failed(Failure::new(FailureClass::Internal, why));
         self.fetched.reservation = Reservation::default();
+    }
+
+    /// Returns what an earlier crawl holds of the page, if that has not changed since.
+    pub(crate) fn unchanged_since(&self) -> Option<&EarlierPage> {
+        match &self.since {
+            Some(Since::Unchanged { page, .. }) => Some(page),
+            _ => None,
+        }
+    }
+
+    /// Returns the number of bytes of the body that an earlier crawl had, in place of one that was
+    /// not sent.
+    pub(crate) fn borrowed(&self) -> usize {
+        match (&self.since, &self.fetched.outcome) {
+            (
+                Some(Since::Unchanged {
+                    not_modified: Some(_),
+                    ..
+                }),
+                Outcome::Exchange(exchange),
+            ) => exchange.body.len(),
+            _ => 0,
+        }
+    }
+
+    /// Returns the number of bytes of the body that were received.
+    pub(crate) fn received(&self) -> u64 {
+        match &self.fetched.outcome {
+            Outcome::Exchange(exchange) => (exchange.body.len() - self.borrowed()) as u64,
+            Outcome::Failed(_) => 0,
+        }
     }
 
     /// Returns the number of entries of the sitemap that was visited.
@@ -293,6 +346,8 @@ pub enum Entry {
     Seeds(Seeds),
     /// What earlier crawls know.
     Known(KnownPages),
+    /// What earlier crawls hold of pages that are asked for again.
+    Earlier(EarlierPart),
     /// Failed URLs to be requeued.
     PutBack(Box<PutBack>),
     /// A part of what is being forgotten, with visits out of the archive.
@@ -342,6 +397,50 @@ pub struct KnownBody {
     pub fingerprints: Option<Fingerprints>,
     /// Set if it is a refusal in place of the page.
     pub is_refusal: bool,
+}
+
+/// What a part of a WARC file of an earlier crawl holds.
+#[derive(Debug)]
+pub struct EarlierPart {
+    /// Name of the file.
+    pub name: String,
+    /// The file, with how far it was read.
+    pub file: EarlierFile,
+    /// What it holds, in the order of the file.
+    pub captures: Vec<EarlierCapture>,
+}
+
+/// An answer that an earlier crawl got, and kept as a response or a revisit record.
+#[derive(Debug)]
+pub struct EarlierCapture {
+    /// Id of the URL as it is written.
+    pub id: UrlId,
+    /// The URL.
+    pub url: String,
+    /// Time of the answer, in microseconds since 1970.
+    pub seen: i64,
+    /// What its head has to be asked for by.
+    pub validators: Option<Validators>,
+    /// Where its body is.
+    pub held: Held,
+}
+
+/// Where the body of an answer is that an earlier crawl got.
+#[derive(Debug)]
+pub enum Held {
+    /// In this record.
+    Here(EarlierPage),
+    /// In the record that this one refers to.
+    ReferredTo {
+        /// UUID of the record; zeros if it is not named.
+        record: [u8; 16],
+        /// The URL that it is about, and its id as it is written.
+        url: (UrlId, String),
+        /// Its time, in microseconds since 1970.
+        date: i64,
+    },
+    /// In no record that a revisit could refer to.
+    Nowhere,
 }
 
 /// Seeds, as written.

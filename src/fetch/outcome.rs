@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use jiff::Timestamp;
 use strum::IntoStaticStr;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::secret::HIDDEN;
 use crate::url::{Url, join};
@@ -145,6 +146,46 @@ impl Exchange {
         let (_, location) = self.headers.iter().find(|(name, _)| name == "location")?;
         let target = join(url, &readable(location)).ok();
         target.filter(|_| self.is_redirect())
+    }
+
+    /// Returns what players of archives take from the head beside the body, as a hash: status,
+    /// `Content-Type` and `Content-Encoding`. It is kept in rows.
+    pub fn replay_form(&self) -> u64 {
+        let mut bytes = self.status.to_be_bytes().to_vec();
+        for name in ["content-type", "content-encoding"] {
+            for (field, value) in &self.headers {
+                if field == name {
+                    bytes.push(b'\n');
+                    bytes.extend_from_slice(value.trim_ascii());
+                }
+            }
+            bytes.push(0);
+        }
+        xxh3_64(&bytes)
+    }
+
+    /// Returns this answer as if the server had sent again what it says is unmodified (RFC 9111,
+    /// section 3.2): with the body of the earlier answer, and its head as this one updates it.
+    pub(crate) fn with_unmodified(&self, earlier: Self) -> Self {
+        let is_of_body = |name: &str| {
+            name.starts_with("content-") || matches!(name, "transfer-encoding" | "connection")
+        };
+        let new = self.headers.iter().filter(|(name, _)| !is_of_body(name));
+        let new: Vec<_> = new.cloned().collect();
+        let mut headers = earlier.headers;
+        headers.retain(|(name, _)| new.iter().all(|(own, _)| own != name));
+        headers.extend(new);
+        Self {
+            started: self.started,
+            duration: self.duration,
+            remote: self.remote,
+            protocols: self.protocols.clone(),
+            request_head: self.request_head.clone(),
+            status: earlier.status,
+            headers,
+            body: earlier.body,
+            cut: None,
+        }
     }
 
     /// Returns the head of the response as stored: without the transfer coding, which was removed.
@@ -413,6 +454,35 @@ mod tests {
         check(b"/\xe9 \xff", Some("http://a.example/%E9%20%FF"));
         check(b"file:///etc/passwd", None);
         check(b"http://[::1", None);
+    }
+
+    #[test]
+    fn an_answer_without_a_body_updates_the_head_of_the_earlier() {
+        let mut answer = exchange(&[
+            ("etag", "\"2\""),
+            ("x-robots-tag", "noindex"),
+            ("content-length", "0"),
+            ("content-security-policy", "x"),
+        ]);
+        answer.status = 304;
+        let mut earlier = exchange(&[
+            ("content-type", "text/html"),
+            ("content-length", "4"),
+            ("etag", "\"1\""),
+            ("x-robots-tag", "none"),
+            ("x-robots-tag", "noai"),
+        ]);
+        (earlier.status, earlier.body) = (200, Bytes::from_static(b"page"));
+        let form = earlier.replay_form();
+        let whole = answer.with_unmodified(earlier);
+        assert_eq!((whole.status, &whole.body[..]), (200, &b"page"[..]));
+        assert_eq!(whole.replay_form(), form);
+        assert_eq!(whole.header("etag"), Some("\"2\""));
+        let robots: Vec<_> = whole.header_values("x-robots-tag").collect();
+        assert_eq!(robots, ["noindex"]);
+        assert_eq!(whole.header("content-length"), Some("4"));
+        answer.headers.clear();
+        assert_ne!(answer.replay_form(), form);
     }
 
     #[test]

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::refused::{BudgetNow, RefusedNow, budget, refused};
 use super::{Error, HostNow, LearnedKind, moment, time_of};
-use crate::dedup::Similarity;
-use crate::engine::{View, deferred_by, used_up_now};
+use crate::dedup::{Document, Similarity};
+use crate::engine::{View, deferred_by, document_place, used_up_now};
 use crate::frontier::{
     Admission, Forgotten, HostState, Moment, Purpose, QueuedUrl, Remembrance, RobotsMode,
     RobotsRow, RobotsState, RobotsVerdict, ScopeKind, admits_by_entries, for_each_waiting, ids_of,
@@ -20,7 +20,9 @@ use crate::journal::RecordPlace;
 use crate::learn::{Trail, Trap, TrapMode, by_form};
 use crate::robots::{self, Rules};
 use crate::rows::cluster::Head;
-use crate::rows::{ArchiveNames, Fate, Judgement, LeftOut, PAGES, PageRecord, Reason, ReasonKind};
+use crate::rows::{
+    ArchiveNames, EarlierPage, Fate, Judgement, LeftOut, PAGES, PageRecord, Reason, ReasonKind,
+};
 use crate::store::{Store, Table, decode};
 use crate::url::{HostKey, Identity, Url, UrlId};
 
@@ -153,6 +155,9 @@ pub struct Visited {
     pub led_to: Option<String>,
     /// WARC file of the earlier crawl from which the URL is known.
     pub archive: Option<String>,
+    /// Time of the record of an earlier crawl since which the page is unchanged (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unchanged_since: Option<String>,
 }
 
 /// The place of a URL in its queue.
@@ -324,7 +329,10 @@ fn url_of(store: &dyn Store, id: Option<UrlId>) -> Result<Option<String>, Error>
 
 fn visited(store: &dyn Store, identity: &Identity, page: PageRecord) -> Result<Visited, Error> {
     let names = &ArchiveNames::read(store)?;
+    let earlier = EarlierPage::of(store, &page.url)?;
+    let earlier = earlier.filter(|it| it.confirmed.is_some());
     let mut visited = Visited {
+        unchanged_since: earlier.map(|it| time_of(it.date)),
         time: time_of(page.time),
         attempts: page.attempts,
         depth: page.depth,
@@ -394,12 +402,11 @@ fn visited(store: &dyn Store, identity: &Identity, page: PageRecord) -> Result<V
             match judgement {
                 Judgement::Unique => {
                     "unique".clone_into(&mut visited.verdict);
-                    let stored = page.document.as_ref().map(|document| &document.stored);
                     // Differs for a page that was unchanged at its last visit, or has the same
                     // bytes as another.
-                    visited.original_record = stored
-                        .and_then(|stored| RecordPlace::of_stored(names, stored))
-                        .filter(|stored| visited.record.as_ref() != Some(stored));
+                    let stored = place_of(store, names, page.document.as_ref())?;
+                    visited.original_record =
+                        stored.filter(|stored| visited.record.as_ref() != Some(stored));
                 }
                 Judgement::Ineligible(reason) => {
                     "ineligible".clone_into(&mut visited.verdict);
@@ -413,9 +420,7 @@ fn visited(store: &dyn Store, identity: &Identity, page: PageRecord) -> Result<V
                     visited.last_checked = Some(time_of(duplicate.last_checked));
                     let head = Head::read(store, duplicate.of, duplicate.page)?;
                     if let Some(head) = head {
-                        visited.original_record = head
-                            .document()
-                            .and_then(|document| RecordPlace::of_stored(names, &document.stored));
+                        visited.original_record = place_of(store, names, head.document())?;
                         visited.cluster_canonical = Some(head.canonical(store, identity)?);
                         visited.original = Some(head.page.url);
                     }
@@ -424,6 +429,21 @@ fn visited(store: &dyn Store, identity: &Identity, page: PageRecord) -> Result<V
         }
     }
     Ok(visited)
+}
+
+/// Returns where the response of a document is, in this crawl's archive or an earlier one's.
+fn place_of(
+    store: &dyn Store,
+    names: &ArchiveNames,
+    document: Option<&Document>,
+) -> Result<Option<RecordPlace>, Error> {
+    let Some(document) = document else {
+        return Ok(None);
+    };
+    match RecordPlace::of_stored(names, &document.stored) {
+        None => Ok(document_place(store, document)?),
+        own => Ok(own),
+    }
 }
 
 /// A URL in a queue: its class, the number of URLs ahead of it, and its row.

@@ -58,6 +58,9 @@ pub struct PageLine {
     /// The record from which the main text can be read: a conversion, or a response with its body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<RecordPlace>,
+    /// Date of the record of an earlier crawl since which the page is unchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unchanged_since: Option<String>,
 }
 
 /// The group of a page of its own.

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
-use super::tally::Tally;
+use super::tally::{Named, Tally};
 use super::visit_verdict::VisitVerdict;
 use crate::dedup::Ineligible;
 use crate::fetch::FailureClass;
@@ -60,7 +61,8 @@ pub struct Counters {
     /// URLs known from earlier crawls.
     pub known: u64,
     /// Revisits by result. Pages, verdicts and statuses count first visits only, so that they are
-    /// numbers of URLs.
+    /// numbers of URLs. Beside them, pages that an earlier crawl had, by how their first visit
+    /// compares ([`Compared`]).
     pub revisits: Tally<Finding>,
     /// Files that pages need to be shown. Nothing else counts them but the bytes received.
     #[serde(default)]
@@ -88,7 +90,37 @@ pub struct RequisiteCounters {
     pub named: Tally<Admission>,
 }
 
+/// How the first visit of a page compares with what an earlier crawl holds (`archive.since`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
+pub enum Compared {
+    /// The page is the same: the archive refers to the earlier crawl's record.
+    UnchangedSince,
+    /// It is another one.
+    ChangedSince,
+    /// The server said that it is the same, and the earlier body could not be read, so that it was
+    /// fetched whole.
+    LostSince,
+}
+
+impl Named for Compared {
+    fn name(&self) -> &'static str {
+        self.into()
+    }
+}
+
 impl Counters {
+    /// Returns the number of pages that were visited again, whatever was found.
+    pub fn revisited(&self) -> u64 {
+        let compared: u64 = Compared::VARIANTS.iter().map(|it| self.compared(*it)).sum();
+        self.revisits.values().sum::<u64>() - compared
+    }
+
+    /// Returns the number of pages whose first visit compares like that with an earlier crawl.
+    pub fn compared(&self, how: Compared) -> u64 {
+        self.revisits.get(how.name()).copied().unwrap_or(0)
+    }
+
     /// Returns the number of URLs that are finished.
     pub fn done(&self) -> u64 {
         self.pages + self.failed + self.forbidden

@@ -31,6 +31,11 @@ pub struct Tally<K> {
 impl<K: Named> Tally<K> {
     /// Counts one more.
     pub fn add(&mut self, key: &K) {
+        self.add_named(key);
+    }
+
+    /// Counts one more of what is no `K`, and has a name that none has.
+    pub fn add_named(&mut self, key: &impl Named) {
         match self.counts.get_mut(key.name()) {
             Some(count) => *count += 1,
             None => {

@@ -22,6 +22,7 @@
 //! | `Groups` | page: 0, URL id (16 bytes) |
 //! | | text without its digits: 1, document (8 bytes) |
 //! | | judged early: 2, site (8 bytes), URL id (16 bytes) |
+//! | `Earlier` | id of a URL as it is written (16 bytes) |
 //! | `Deferred` | host key, NUL, kind (8 bytes), generation and stratum (1 byte), rank (8 bytes) |
 
 /// Names of the rows of `Meta`.
@@ -59,6 +60,11 @@ pub mod meta {
     pub const URL_FORM: &[u8] = b"url-form";
     /// Prefix of the WARC files of earlier crawls that were read; the row says how far.
     pub const KNOWN: &[u8] = b"known/";
+    /// Prefix of the WARC files of earlier crawls that pages are compared with, by name; the row
+    /// says where the file is and how far it was read.
+    pub const EARLIER_FILE: &[u8] = b"earlier/file/";
+    /// Prefix of the names of these files, by number (4 bytes).
+    pub const EARLIER_NAME: &[u8] = b"earlier/name/";
     /// Set from the beginning of a repair to its end; the row is the key of the page to go on with.
     pub const REPAIR: &[u8] = b"repair";
     /// Prefix of the clusters whose original is gone, by its document (8 bytes); the row says what
@@ -104,6 +110,16 @@ pub mod meta {
 /// Returns the key of a row of `Meta` about a document.
 pub fn by_document(prefix: &[u8], document: u64) -> Vec<u8> {
     [prefix, &document.to_be_bytes()].concat()
+}
+
+/// Returns the key of the row about a WARC file of an earlier crawl.
+pub fn earlier_file(name: &str) -> Vec<u8> {
+    [meta::EARLIER_FILE, name.as_bytes()].concat()
+}
+
+/// Returns the key of the name of a WARC file of an earlier crawl.
+pub fn earlier_name(number: u32) -> Vec<u8> {
+    [meta::EARLIER_NAME, &number.to_be_bytes()].concat()
 }
 
 /// Returns the key of the row that says that the robots.txt of a host was refused.

@@ -59,6 +59,9 @@ pub enum Table {
     Groups,
     /// One row per URL that is deferred, by host and kind.
     Deferred,
+    /// One row per URL of which an earlier crawl holds the response: where that is, and by what it
+    /// is asked for again.
+    Earlier,
 }
 
 impl Table {

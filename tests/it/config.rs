@@ -45,8 +45,9 @@ pub(crate) const ADDING: [(&str, &str); 7] = [
     ("--reject", "fetch.reject"),
 ];
 
-/// Flags of `gleaner config show` that set nothing, or anything.
-const OTHER_FLAGS: [&str; 9] = [
+/// Flags of `gleaner config show` that set nothing, or anything, or a list of paths.
+const OTHER_FLAGS: [&str; 10] = [
+    "--since",
     "--config",
     "--data-dir",
     "--reset-settings",

@@ -309,6 +309,21 @@ fn a_page_behind_a_redirect_to_another_form_of_its_url_is_known() {
         Some(&(DOCS as u64 + 1))
     );
     let known = text(&first.data());
+    // None of them is asked for again, in either form.
+    let third = Place::new();
+    web.clear_log();
+    let seeds: Vec<String> = (0..DOCS)
+        .flat_map(|it| {
+            [
+                web.url(0, &format!("/docs{it}")),
+                web.url(0, &format!("/docs{it}/")),
+            ]
+        })
+        .collect();
+    let mut arguments: Vec<&str> = seeds.iter().map(String::as_str).collect();
+    arguments.extend(["--known", &known]);
+    third.crawl(&arguments);
+    assert_eq!(web.requests().len(), 0);
     second.crawl(&[&web.url(1, "/"), "--known", &known]);
     let verdicts = second.status().counters.verdicts;
     assert_eq!(verdicts.get("unique"), None, "{verdicts:?}");

@@ -34,6 +34,7 @@
 //! - `clusters`: the duplicates of a crawl, beside it and after it.
 //! - `dedup`, `dedup_kept`, `weights`: corpora that others crawled.
 //! - `known`: what earlier crawls know.
+//! - `since`: crawls of the same sites, one after the other.
 //! - `left_out`: what a crawl says that it left out, and the seeds that it lost.
 //! - `retry`: failed URLs that are tried again.
 //! - `rules`: what a crawl calls a duplicate, and what no page.
@@ -104,6 +105,7 @@ mod library;
 mod pages;
 mod rules;
 mod show;
+mod since;
 mod tables;
 mod traps;
 mod trust;

@@ -74,6 +74,10 @@ pub(super) struct SettingFlags {
     /// over those before it, as your own over a preset
     #[arg(long, value_name = "FILE")]
     config: Vec<PathBuf>,
+    /// Data directory of an earlier crawl of the same sites. Pages are asked for by what that got;
+    /// what has not changed since is not stored again, but refers to its archive. May be repeated
+    #[arg(long, value_name = "DIR")]
+    since: Vec<PathBuf>,
     /// Maximum number of links to follow from a seed [default: none]
     #[arg(long, value_name = "N")]
     max_depth: Option<u16>,
@@ -212,6 +216,7 @@ impl SettingFlags {
         // Destructured, so that a new flag cannot be forgotten.
         let Self {
             config: _,
+            since,
             max_depth,
             scope,
             include,
@@ -236,6 +241,7 @@ impl SettingFlags {
         } = self;
         let flag = |name, key, value: Option<String>| Some((name, key, value?));
         [
+            flag("--since", "archive.since", absolute(since)),
             flag("--max-depth", "crawl.max_depth", text(max_depth.as_ref())),
             flag("--scope", "crawl.scope", scope.as_ref().map(name)),
             flag(
@@ -324,6 +330,13 @@ fn added<'a, T>(
         value: inline(&value(it)),
         adds: true,
     })
+}
+
+/// Paths as a list, as they are for a run that is begun elsewhere; `None` if there are none.
+fn absolute(paths: &[PathBuf]) -> Option<String> {
+    let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+    let paths: Vec<PathBuf> = paths.iter().map(absolute).collect();
+    (!paths.is_empty()).then(|| inline(&json!(paths)))
 }
 
 fn text(value: Option<&impl ToString>) -> Option<String> {

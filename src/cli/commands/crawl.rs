@@ -28,6 +28,7 @@ use crate::url::Url;
       --user-agent 'examplebot/1.0 (+https://example.org/bot)'
   gleaner crawl --data-dir crawl                    resume the crawl
   gleaner crawl --seeds new.txt --data-dir second --known crawl --known other/*.warc.gz
+  gleaner crawl --seeds seeds.txt --data-dir q2 --since q1    store only what has changed
   gleaner crawl --data-dir crawl --quiet --json | jq .pages_per_second
 
 The exit code is 6 if the crawl came to its end and some seeds gave nothing; the summary names them.")]
@@ -102,6 +103,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let interval = interval.map_or(progress::OFTEN, |interval| interval.0);
     let progress = Progress::start(crawl.watch(), screen, interval);
     let progress = progress.map_err(anyhow::Error::from)?;
+    look_back(&mut crawl, screen, &stop)?;
     add_known(&mut crawl, &known, screen, &stop)?;
     add_seeds(&mut crawl, &sources, screen, &stop)?;
     if crawl.counters().queued == 0 {
@@ -238,6 +240,27 @@ fn add_known(
         if stop.is_stopped() {
             break;
         }
+    }
+    Ok(())
+}
+
+/// Takes in what the earlier crawls of `archive.since` hold.
+pub(super) fn look_back(
+    crawl: &mut Crawl,
+    screen: &Screen,
+    stop: &StopHandle,
+) -> Result<(), Failure> {
+    let (held, unheld) = crawl.look_back(stop)?;
+    if held + unheld > 0 {
+        let unheld = match unheld {
+            0 => String::new(),
+            more => format!(
+                "; {more} more have no body there that could be referred to, and are fetched whole"
+            ),
+        };
+        screen.say(&format!(
+            "since: {held} URLs of earlier crawls are asked for by what those got{unheld}"
+        ));
     }
     Ok(())
 }

@@ -94,6 +94,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     ));
     let progress = Progress::start(crawl.watch(), screen, progress::SELDOM);
     let progress = progress.map_err(anyhow::Error::from)?;
+    crawl::look_back(&mut crawl, screen, &stop)?;
     crawl::add_seeds(&mut crawl, &sources, screen, &stop)?;
     reload_on_hangup(hangups, arguments, config, crawl.control(), screen)?;
     let limits = RunLimits {

@@ -42,7 +42,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 Each line is an object with url, canonical, canonical_hint, via, time, status, mime, size, title,
 language, language_score, declared_language, robots, headline, text, words, digests, simhash, verdict, distance, similarity, original, group,
-supersedes, record and position; docs/formats.md documents the fields. The crawl may be running.")]
+supersedes, record, unchanged_since and position; docs/formats.md documents the fields. The crawl may be running.")]
 // Each is a flag.
 #[expect(clippy::struct_excessive_bools)]
 pub(crate) struct Arguments {
@@ -139,6 +139,8 @@ pub(super) struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     supersedes: Option<&'a RecordPlace>,
     record: Option<&'a RecordPlace>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unchanged_since: Option<&'a str>,
     position: String,
 }
 
@@ -335,6 +337,7 @@ impl<'a> Line<'a> {
             group: page.group.as_ref(),
             supersedes: page.supersedes.as_ref(),
             record: page.record.as_ref(),
+            unchanged_since: page.unchanged_since.as_deref(),
             position: position.to_string(),
         }
     }

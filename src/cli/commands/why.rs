@@ -148,6 +148,12 @@ fn in_words(why: &Why, end: Option<&Why>) -> String {
                 false => say("given up", &visit.time),
             }
         }
+        if let Some(since) = &visit.unchanged_since {
+            say(
+                "as it was",
+                &format!("unchanged since {since}: an earlier crawl has it"),
+            );
+        }
         if let Some(next) = &visit.next_visit {
             say("next visit", next);
         }

@@ -1,5 +1,6 @@
 //! Where the body of a page is, by its rows.
 
+use super::earlier::{confirmed_place, document_place};
 use crate::archive::RecordKind;
 use crate::dedup::Tier;
 use crate::engine::Error;
@@ -24,6 +25,11 @@ pub fn body_place(
         Some((RecordKind::Revisit, own)) => Some(own),
         _ => None,
     };
+    if revisit.is_some()
+        && let Some(earlier) = confirmed_place(store, page)?
+    {
+        return Ok(response(earlier, revisit));
+    }
     let duplicate = page.duplicate();
     let is_of_metadata = matches!(record, Some((RecordKind::Metadata, _)));
     if (duplicate.is_some() || is_of_metadata)
@@ -32,8 +38,14 @@ pub fn body_place(
         return Ok(Some(kept));
     }
     let stored = page.document.as_ref();
-    if let Some(stored) = stored.and_then(|it| RecordPlace::of_stored(names, &it.stored)) {
-        return Ok(response(stored, revisit));
+    if let Some(stored) = stored {
+        let place = match RecordPlace::of_stored(names, &stored.stored) {
+            None => document_place(store, stored)?,
+            own => own,
+        };
+        if let Some(place) = place {
+            return Ok(response(place, revisit));
+        }
     }
     let Some(revisit) = revisit else {
         return Ok(None);
@@ -42,9 +54,14 @@ pub fn body_place(
     if let Some(duplicate) = duplicate.filter(|it| it.tier == Tier::Raw)
         && let Some(head) = Head::read(store, duplicate.of, duplicate.page)?
         && let Some(document) = head.document()
-        && let Some(original) = RecordPlace::of_stored(names, &document.stored)
     {
-        return Ok(response(original, Some(revisit)));
+        let original = match RecordPlace::of_stored(names, &document.stored) {
+            None => document_place(store, document)?,
+            own => own,
+        };
+        if let Some(original) = original {
+            return Ok(response(original, Some(revisit)));
+        }
     }
     Ok(Some(BodyPlace::Revisit { revisit }))
 }

@@ -1,6 +1,7 @@
 //! Pages after their first visit: their records, when they are revisited, which page succeeds a
 //! lost original, what expires, and what a user requeues.
 
+mod earlier;
 pub(crate) mod early;
 mod expiry;
 mod give_up;
@@ -14,6 +15,9 @@ mod revisit;
 mod robots;
 mod succession;
 
+pub(crate) use earlier::{
+    document_of, document_place, earlier_place, forget_since, note_since, remember,
+};
 pub(crate) use expiry::{Expiry, is_mostly_dead, read_retired, retire};
 pub use give_up::Dropped;
 pub use kept::body_place;

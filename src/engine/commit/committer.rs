@@ -27,7 +27,7 @@ use super::write_set::WriteSet;
 use crate::archive::{Archive, StorePolicy};
 use crate::dedup::Rules;
 use crate::engine::admission::{Gate, LISTED_PER_COMMIT, know, queue_listed, settle_sitemap};
-use crate::engine::again::{Expiry, Revisits, forget_robots, never_asked};
+use crate::engine::again::{Expiry, Revisits, forget_robots, never_asked, remember};
 use crate::engine::clock::Clock;
 use crate::engine::error::Error;
 use crate::engine::event::Event;
@@ -173,6 +173,10 @@ impl Committer {
                 Entry::Visit(_) => Vec::new(),
                 Entry::Seeds(seeds) => self.commit_seeds(seeds, now)?,
                 Entry::Known(known) => self.commit_known(known, now)?,
+                Entry::Earlier(part) => {
+                    let set = self.collect(now, |_, group| remember(part, group))?;
+                    self.write(set)?
+                }
                 Entry::PutBack(part) => self.put_back(*part, now)?,
                 Entry::Forget(part, visits) => self.forget(*part, visits, now)?,
                 Entry::Settings(settings, reply) => {

@@ -12,8 +12,9 @@ use crate::dedup::{
     Fingerprints, Found, Ineligible, Originals, Profile, Repeat, Rules, Similarity, Tier, Verdict,
 };
 use crate::engine::Error;
+use crate::engine::again::document_of;
 use crate::engine::learned::{own, refusals, restless};
-use crate::engine::visit::{Analysed, Findings, Judged, Own};
+use crate::engine::visit::{Analysed, Findings, Judged, Own, Since};
 use crate::fetch::Outcome;
 use crate::frontier::QueuedUrl;
 use crate::page::Refusal;
@@ -33,6 +34,10 @@ pub(super) fn compare<'a>(
     let Outcome::Exchange(_) = &analysed.fetched.outcome else {
         return Ok(judged);
     };
+    if matches!(analysed.since, Some(Since::Lost)) {
+        judged.must_be_whole = true;
+        return Ok(judged);
+    }
     if judged.is_not_modified() {
         match not_modified(judged.previous.as_deref(), group)? {
             Some(verdict) => judged.verdict = verdict,
@@ -57,7 +62,7 @@ pub(super) fn compare<'a>(
     }
     judged.own.novelty = own::novelty_by_verdict(&judged);
     own::take_in(&judged, group)?;
-    forms.find_same(&mut judged, group)?;
+    find_same(&mut judged, forms, group)?;
     judged.keep = match &judged.verdict {
         Verdict::Ineligible(Ineligible::Kind) => Some(false),
         Verdict::Duplicate(repeat) => {
@@ -67,6 +72,20 @@ pub(super) fn compare<'a>(
         _ => None,
     };
     Ok(judged)
+}
+
+/// Looks for the stored response that a revisit record may refer to: of a page that is unchanged
+/// since an earlier crawl, that crawl's.
+pub(super) fn find_same(
+    judged: &mut Judged<'_>,
+    forms: &Forms,
+    group: &Group<'_>,
+) -> Result<(), Error> {
+    let Some(page) = judged.analysed.unchanged_since() else {
+        return forms.find_same(judged, group);
+    };
+    judged.same_payload = Some(Arc::new(document_of(page, judged)));
+    Ok(())
 }
 
 /// Returns a visit that was compared with nothing.

@@ -4,6 +4,7 @@
 //! host's state; both in the acknowledgement with which the task leaves its queue. Only the group's
 //! write set changes here.
 
+use self::counts::{count_answer, count_failure};
 use super::bodies::Bodies;
 use super::compare::{compare, not_judged};
 use super::effects::{Places, VisitEffects};
@@ -18,7 +19,9 @@ use crate::engine::Error;
 use crate::engine::admission::{
     Gate, as_sitemap, follow_canonical_form, follow_requisites, note_given_up,
 };
-use crate::engine::again::{Expiry, Revisits, early, keep_robots, validators, write_page_record};
+use crate::engine::again::{
+    Expiry, Revisits, early, forget_since, keep_robots, note_since, validators, write_page_record,
+};
 use crate::engine::learned::budgets::{count_failed, count_spent};
 use crate::engine::learned::{own, restless};
 use crate::engine::ring::answer::worth_another_attempt;
@@ -28,9 +31,10 @@ use crate::fetch::{Exchange, Failure, FailureClass, Outcome};
 use crate::frontier::{Purpose, RobotsVerdict, Trouble};
 use crate::journal::PageLine;
 use crate::learn::Expectation;
-use crate::rows::{Counters, Duplicate, Fate, Judgement, PageRecord, Rank, VisitVerdict};
+use crate::rows::{Duplicate, Fate, Judgement, PageRecord, Rank, VisitVerdict};
 use crate::store::{Table, keys};
 
+mod counts;
 mod requisite;
 
 /// What visits are judged by.
@@ -91,7 +95,7 @@ impl Judge<'_> {
         self.bodies.settle(&mut judged, self.keep);
         let (effects, end) = match (analysed.fetched.task.queued.purpose, self.retry(&judged)) {
             (Purpose::Robots, _) => (self.robots(&judged, group)?, End::Done),
-            (_, Some(retry)) => (try_again(&judged, retry, group)?, End::Again),
+            (_, Some(retry)) => (try_again(&judged, retry, self.gate, group)?, End::Again),
             (_, None) => (self.page(&judged, group)?, End::Done),
         };
         acknowledge(&judged, effects, end, self.gate, group)
@@ -137,6 +141,7 @@ impl Judge<'_> {
             }
         };
         if let Some(fate) = fate {
+            note_since(judged.analysed, &self.gate.identity, group);
             if count_failed(judged, &mut group.set)? {
                 note_given_up(judged.analysed.fetched.task.queued.id, group);
             }
@@ -171,7 +176,7 @@ impl Judge<'_> {
         effects: &mut VisitEffects,
         group: &mut Group<'_>,
     ) -> Option<DocumentId> {
-        group.set.state.counters.bytes += exchange.body.len() as u64;
+        group.set.state.counters.bytes += judged.analysed.received();
         let records = records::of(judged, exchange, self.bodies.keeping(self.keep));
         effects.places = records.places(judged, group.set.texts.len());
         self.keep_body(judged, &records, group);
@@ -211,8 +216,11 @@ impl Judge<'_> {
         } else if judged.previous.is_some()
             && matches!(judged.verdict, Verdict::Unique | Verdict::Duplicate(_))
         {
-            let id = judged.analysed.fetched.task.queued.id;
-            group.set.unkept.push(id);
+            let task = &judged.analysed.fetched.task;
+            group.set.unkept.push(task.queued.id);
+            // It is another page now than an earlier crawl holds.
+            let id = self.gate.identity.as_written(&task.url);
+            group.set.batch.delete(Table::Earlier, *id.as_bytes());
         }
     }
 
@@ -342,6 +350,7 @@ fn check_again(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<VisitEffect
 fn try_again(
     judged: &Judged<'_>,
     retry: Retry,
+    gate: &Gate,
     group: &mut Group<'_>,
 ) -> Result<VisitEffects, Error> {
     let fetched = &judged.analysed.fetched;
@@ -349,7 +358,12 @@ fn try_again(
     group.set.state.counters.retries += 1;
     let mut queued = task.queued.clone();
     match retry {
-        Retry::Unconditionally => queued.validators = None,
+        Retry::Unconditionally => {
+            queued.validators = None;
+            if !queued.revisit {
+                forget_since(judged.analysed, &gate.identity, group);
+            }
+        }
         Retry::Failed(trouble, message) => {
             queued.attempts = attempts(judged);
             if !task.queued.revisit {
@@ -393,7 +407,12 @@ fn acknowledge(
         host.visits += 1;
         if !task.queued.revisit && task.queued.purpose != Purpose::Robots {
             let policy = gate.policies.load().of(&task.host).traps;
-            count_spent(&task.host, exchange, &policy, set)?;
+            count_spent(
+                &task.host,
+                (judged.analysed.received(), exchange.duration),
+                &policy,
+                set,
+            )?;
         }
     }
     if let Some(place) = task.place {
@@ -550,29 +569,6 @@ fn verdict_of_failure(failure: &Failure) -> VisitVerdict {
     match failure.class {
         FailureClass::Robots => VisitVerdict::Forbidden,
         _ => VisitVerdict::Failed,
-    }
-}
-
-fn count_failure(failure: &Failure, counters: &mut Counters) {
-    if failure.class == FailureClass::Robots {
-        counters.forbidden += 1;
-    } else {
-        counters.failed += 1;
-        counters.failures.add(&failure.class);
-    }
-}
-
-fn count_answer(judged: &Judged<'_>, exchange: &Exchange, counters: &mut Counters) {
-    if judged.analysed.fetched.task.queued.purpose.is_sitemap() {
-        counters.sitemaps += 1;
-        counters.sitemap_entries += u64::from(judged.analysed.sitemap_entries());
-        return;
-    }
-    counters.pages += 1;
-    *counters.statuses.entry(exchange.status / 100).or_default() += 1;
-    counters.verdicts.add(&(&judged.verdict).into());
-    if let Verdict::Ineligible(reason) = &judged.verdict {
-        counters.ineligible.add(reason);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The fetch log's line of a visit and, for an answered page, its identity and verdict.
 
 use crate::dedup::{Ineligible, Tier, Verdict};
+use crate::engine::again::{document_place, earlier_place};
 use crate::engine::error::Error;
 use crate::engine::visit::{Findings, Judged};
 use crate::fetch::Outcome;
@@ -45,9 +46,10 @@ fn notes(judged: &Judged<'_>) -> Vec<String> {
     if let Outcome::Failed(failure) = &judged.analysed.fetched.outcome {
         notes.push(format!("{}: {}", failure.class.name(), failure.message));
     }
-    if judged.is_not_modified() {
+    if judged.is_not_modified() || judged.analysed.borrowed() > 0 {
         notes.push("not-modified".to_owned());
     }
+    notes.extend(unchanged_since(judged).map(|date| format!("unchanged-since:{date}")));
     if let Some(repeat) = judged.verdict.repeats() {
         if matches!(judged.verdict, Verdict::Unchanged(_)) && !judged.is_not_modified() {
             notes.push(format!("unchanged:{}", repeat.tier.name()));
@@ -113,8 +115,31 @@ pub(super) fn page_line(
         group: None,
         supersedes: supersedes(judged, store)?,
         record: None,
-        text: None,
+        text: earlier_text(judged, store)?,
+        unchanged_since: unchanged_since(judged),
     })
+}
+
+/// Returns the date of the record of an earlier crawl since which a page is unchanged.
+fn unchanged_since(judged: &Judged<'_>) -> Option<String> {
+    let page = judged.analysed.unchanged_since()?;
+    let date = jiff::Timestamp::from_microsecond(page.date).unwrap_or_default();
+    Some(format!("{date:.3}"))
+}
+
+/// Returns where the text of a page can be read if an earlier crawl has its body.
+fn earlier_text(judged: &Judged<'_>, store: &dyn Store) -> Result<Option<RecordPlace>, Error> {
+    if let Some(page) = judged.analysed.unchanged_since() {
+        let is_page = matches!(judged.analysed.findings, Findings::Page(_));
+        let place = is_page.then(|| earlier_place(store, page)).transpose()?;
+        return Ok(place.flatten());
+    }
+    let stored = match &judged.verdict {
+        Verdict::Unchanged(repeat) => Some(&repeat.original),
+        _ => judged.same_payload.as_ref(),
+    };
+    let place = stored.map(|stored| document_place(store, stored));
+    Ok(place.transpose()?.flatten())
 }
 
 /// Returns how a page's line tells of its group.

@@ -86,6 +86,8 @@ impl Placing {
                 let text = self.texts.get(at);
                 text.map(|it| RecordPlace::of_text(names, it))
             }
+            // An earlier crawl has it, if anybody does.
+            Some(TextPlace::Stored(stored)) if stored.is_elsewhere() => page.text.take(),
             Some(TextPlace::Stored(stored)) => RecordPlace::of_stored(names, &self.stored(&stored)),
             None => None,
         };

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | a payload that is not stored yet, no payload, a redirect | request, response |
 //! | a payload that is stored, byte for byte, under a head that players treat alike (`forms.rs`) | request, revisit that refers to the stored response |
+//! | a page that is unchanged since an earlier crawl (`archive.since`) | request, revisit that refers to that crawl's response |
 //! | a page that the server says is unchanged (304) | request, revisit that refers to the stored response, if there is one |
 //! | an unchanged page in other bytes | metadata |
 //! | a normalized, content or near duplicate | metadata with verdict, original and fingerprints; in the archive of texts, main text as conversion |
@@ -18,7 +19,7 @@ use crate::archive::{
     Capture, Digest, DigestAlgorithm, Original, Record, RecordId, Relation, StorePolicy, Truncation,
 };
 use crate::dedup::{Document, Repeat, Signature, Tier, Verdict};
-use crate::engine::visit::{Findings, Judged};
+use crate::engine::visit::{Findings, Judged, Since};
 use crate::fetch::{self, Cut, DecodeBounds, Exchange};
 use crate::page;
 
@@ -54,6 +55,8 @@ pub(super) fn is_stored(judged: &Judged<'_>, policy: StorePolicy) -> bool {
     let duplicate = repeats.is_some();
     let is_new = judged.same_payload.is_none();
     match (judged.keep, policy) {
+        // Whoever names an earlier crawl wants nothing twice.
+        _ if judged.analysed.unchanged_since().is_some() => false,
         (Some(keep), _) => keep && is_new,
         (None, StorePolicy::All) => true,
         (None, StorePolicy::ExactOnly) => is_new && (!duplicate || inexact),
@@ -101,7 +104,18 @@ pub(super) fn of(judged: &Judged<'_>, exchange: &Exchange, keeping: Keeping) -> 
             DigestAlgorithm::Sha256 => digest.to_string(),
             other @ DigestAlgorithm::Sha1 => other.digest([&exchange.body[..]]),
         };
-        main = Some(Record::revisit(&capture, head(), digest, &original(stored)));
+        main = Some(match &judged.analysed.since {
+            Some(Since::Unchanged {
+                not_modified: Some(answer),
+                ..
+            }) => {
+                let digest = Digest::from_bytes(stored.payload);
+                let is_named = keeping.digest == DigestAlgorithm::Sha256;
+                let refers_to = (original(stored), is_named.then_some(digest));
+                Record::not_modified(&capture, answer.response_head(), Some(refers_to))
+            }
+            _ => Record::revisit(&capture, head(), digest, &original(stored)),
+        });
     }
     if let Some(main) = main {
         let id = main.id();

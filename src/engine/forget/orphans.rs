@@ -146,6 +146,7 @@ impl<'a> Orphanage<'a> {
         Ok(Fetched {
             task,
             outcome: Outcome::Exchange(Box::new(exchange)),
+            earlier: None,
             pace,
             finished: Moment(millis),
             was_handed_out: false,

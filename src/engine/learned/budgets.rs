@@ -4,11 +4,13 @@
 //! Each limit of URLs holds three times: for what a site itself leads to, less what of that failed;
 //! for what failed; and for what other sites lead to (`hearsay.rs`).
 
+use std::time::Duration;
+
 use super::hearsay::{self, Hearsay};
 use crate::engine::Error;
 use crate::engine::commit::WriteSet;
 use crate::engine::visit::{Judged, UsedUp};
-use crate::fetch::{Exchange, FailureClass, Outcome};
+use crate::fetch::{FailureClass, Outcome};
 use crate::frontier::{HostState, QueuedUrl, Spender, domain_spent};
 use crate::learn::{Spent, Trap, TrapPolicy};
 use crate::store::Store;
@@ -136,12 +138,11 @@ pub(crate) fn count_failed(judged: &Judged<'_>, set: &mut WriteSet) -> Result<bo
 /// trap.
 pub(crate) fn count_spent(
     host: &HostKey,
-    exchange: &Exchange,
+    (bytes, took): (u64, Duration),
     policy: &TrapPolicy,
     set: &mut WriteSet,
 ) -> Result<(), Error> {
-    let bytes = exchange.body.len() as u64;
-    let millis = u64::try_from(exchange.duration.as_millis()).unwrap_or(u64::MAX);
+    let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     let state = set.host(host)?;
     let before = state.spent();
     state.bytes += bytes;

@@ -7,6 +7,7 @@
 //! user wants that (`repair`). Each of these may be killed and started again.
 
 mod directory;
+mod earlier;
 mod known;
 mod lock;
 pub(crate) mod lost;
@@ -17,11 +18,13 @@ mod promote;
 mod rebuild;
 mod refingerprint;
 mod repair;
+mod since;
 mod standby;
 mod store;
 mod times;
 
 pub use directory::{DataDirectory, DirectoryError};
+pub(super) use earlier::archives_of;
 pub use known::known_files;
 pub use memory::MemoryPlan;
 pub(crate) use store::{features, is_begun, open_copy, open_store, read_secret};

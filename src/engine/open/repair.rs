@@ -216,6 +216,7 @@ fn visit(
     now: Moment,
 ) -> Fetched {
     Fetched {
+        earlier: None,
         task: FetchTask {
             host: HostKey::of(&url),
             pace: Pace::default(),

@@ -17,9 +17,10 @@ use tokio::sync::mpsc;
 use super::observe::{LeftUndone, Waiting};
 use super::reading::{Answer, Reader, Signed};
 use super::room::{Room, Share};
+use super::since::LookBack;
 use super::suspects::Suspects;
 use crate::dedup::Ineligible;
-use crate::engine::visit::{Analysed, Entry, Fetched, Findings, Listed, SitemapList};
+use crate::engine::visit::{Analysed, Entry, Fetched, Findings, Listed, Since, SitemapList};
 use crate::fetch::{
     self, Cut, DECODED_LENGTH, DecodeBounds, Exchange, Failure, FailureClass, Outcome,
 };
@@ -50,6 +51,8 @@ pub(crate) struct Analysts {
     pub(crate) left_undone: LeftUndone,
     /// Pages that may kill the process.
     pub(crate) suspects: Arc<Suspects>,
+    /// What earlier crawls hold, if pages are compared with that.
+    pub(crate) since: Option<Arc<LookBack>>,
 }
 
 /// An instant after which nothing more is read. Visits that wait then are left to the next run,
@@ -80,6 +83,7 @@ impl Analysts {
             curfew: Curfew::default(),
             left_undone: LeftUndone::default(),
             suspects: Arc::default(),
+            since: None,
         }
     }
 
@@ -115,6 +119,7 @@ impl Analysts {
                             let mut visit = Box::new(analyst.analyse_as(n, visit));
                             let sent = analyst.waiting.during(|| {
                                 let bytes = visit.findings.bytes() + visit.requisites.bytes();
+                                let bytes = bytes + visit.borrowed();
                                 visit.share = room.take(bytes);
                                 analysed.send(Entry::Visit(visit))
                             });
@@ -147,6 +152,7 @@ impl Analysts {
         let mut requisites = Requisites::default();
         let mut signed = Signed::not(Ineligible::Status);
         let mut wishes = Wishes::default();
+        let mut since = self.unmodified(&mut fetched);
         if let Outcome::Exchange(exchange) = &fetched.outcome {
             wishes = Wishes::from_header_values(
                 exchange.header_values("x-robots-tag"),
@@ -175,6 +181,9 @@ impl Analysts {
                 let requisites = self.requisites(exchange, task, &findings);
                 (findings, signed, notes, requisites)
             }));
+            if let (Some(page), Some(look_back)) = (fetched.earlier.take(), &self.since) {
+                since = Some(look_back.compare(page, exchange, payload));
+            }
             if let Ok(read) = read {
                 (findings, signed, notes, requisites) = read;
             } else {
@@ -207,8 +216,13 @@ impl Analysts {
         if matches!(findings, Findings::Sitemap(_)) && !queued.purpose.is_sitemap() {
             queued.purpose = Purpose::Sitemap { level: 0 };
         }
+        if is_refusal_unmodified(&findings, since.as_ref()) {
+            (since, findings) = (Some(Since::Lost), Findings::Nothing);
+            (signed, requisites) = (Signed::not(Ineligible::Status), Requisites::default());
+        }
         Analysed {
             fetched,
+            since,
             findings,
             requisites,
             fingerprints: signed.fingerprints,
@@ -219,6 +233,20 @@ impl Analysts {
             is_rehomed: false,
             share: Share::default(),
             took: begun.elapsed(),
+        }
+    }
+
+    /// Looks for the body of a page that is unmodified since an earlier crawl. The visit goes on as
+    /// if it had been sent.
+    fn unmodified(&self, fetched: &mut Fetched) -> Option<Since> {
+        let look_back = self.since.as_ref()?;
+        let was_asked_by = fetched.earlier.as_ref()?.validators.is_some();
+        match &mut fetched.outcome {
+            Outcome::Exchange(exchange) if exchange.is_not_modified() && was_asked_by => {
+                let page = fetched.earlier.take()?;
+                Some(look_back.unmodified(page, exchange))
+            }
+            _ => None,
         }
     }
 
@@ -409,6 +437,19 @@ impl Analysts {
             sitemaps: rules.sitemaps().to_vec(),
         }
     }
+}
+
+/// Returns `true` if what a server calls unmodified was a refusal in place of the page: what it
+/// sends now may be the page.
+fn is_refusal_unmodified(findings: &Findings, since: Option<&Since>) -> bool {
+    let is_unmodified = matches!(
+        since,
+        Some(Since::Unchanged {
+            not_modified: Some(_),
+            ..
+        })
+    );
+    is_unmodified && matches!(findings, Findings::Page(page) if page.refusal.is_some())
 }
 
 fn cut_note(cut: Cut) -> String {

@@ -13,6 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::answer::answer;
 use super::observe::LeftUndone;
+use super::since::LookBack;
 use super::turns::{Turn, Turns};
 use crate::engine::clock::Clock;
 use crate::engine::event::Event;
@@ -24,7 +25,9 @@ use crate::frontier::{
     Answer, FetchTask, Pace, Politeness, Purpose, RobotsRedirect, SharedPolicies, SkipReason,
     Trouble, Visited,
 };
+use crate::learn::Expectation;
 use crate::robots;
+use crate::rows::EarlierPage;
 use crate::url::{HostKey, Site};
 
 /// Number of times that a visit is put back because an address accepted no connection.
@@ -44,6 +47,8 @@ pub(crate) struct Fetchers {
     pub(crate) events: mpsc::Sender<Event>,
     pub(crate) fetched: mpsc::Sender<Fetched>,
     pub(crate) turns: Turns,
+    /// What earlier crawls hold, if pages are compared with that.
+    pub(crate) since: Option<Arc<LookBack>>,
 }
 
 impl Fetchers {
@@ -51,8 +56,9 @@ impl Fetchers {
     /// and its task is still queued.
     pub(crate) async fn visit(self, task: FetchTask, permit: OwnedSemaphorePermit) {
         let at = self.at(&task);
+        let earlier = self.earlier(&task).await;
         let (outcome, reservation) = {
-            let conditions = conditions(&task);
+            let conditions = conditions(&task, earlier.as_deref());
             let approach = Approach {
                 at,
                 is_first: is_first(&task),
@@ -129,6 +135,7 @@ impl Fetchers {
         let turn = self.turns.take(&Site::of_name(task.host.name())).await;
         let fetched = Fetched {
             task,
+            earlier,
             outcome,
             pace,
             finished,
@@ -179,6 +186,7 @@ impl Fetchers {
         let fetched = Fetched {
             pace: task.pace,
             finished: self.clock.now(),
+            earlier: None,
             outcome: Outcome::Failed(failure),
             was_handed_out: false,
             reservation: Reservation::default(),
@@ -187,6 +195,20 @@ impl Fetchers {
         };
         let _ = self.fetched.send(fetched).await;
         drop(permit);
+    }
+
+    /// Returns what an earlier crawl holds of a URL that is visited for the first time.
+    async fn earlier(&self, task: &FetchTask) -> Option<Box<EarlierPage>> {
+        let since = Arc::clone(self.since.as_ref()?);
+        let queued = &task.queued;
+        let is_first = !queued.revisit && !matches!(queued.expectation, Expectation::Again { .. });
+        if !is_first || queued.purpose == Purpose::Robots {
+            return None;
+        }
+        let url = task.url.clone();
+        // It may have to be read from the disk.
+        let found = tokio::task::spawn_blocking(move || since.of(&url)).await;
+        found.ok().flatten().map(Box::new)
     }
 
     /// Returns `true` if the address of a host matters to the schedule.
@@ -277,8 +299,9 @@ fn is_mute(task: &FetchTask, outcome: &Outcome) -> bool {
 
 /// Validators for a conditional request: the server sends a body only if the page no longer matches
 /// them.
-fn conditions(task: &FetchTask) -> Conditions<'_> {
-    let validators = task.queued.validators.as_ref();
+fn conditions<'a>(task: &'a FetchTask, earlier: Option<&'a EarlierPage>) -> Conditions<'a> {
+    let of_earlier = earlier.and_then(|earlier| earlier.validators.as_ref());
+    let validators = task.queued.validators.as_ref().or(of_earlier);
     Conditions {
         etag: validators.and_then(|it| it.etag.as_deref()),
         last_modified: validators.and_then(|it| it.last_modified.as_deref()),

@@ -15,6 +15,7 @@ pub(crate) mod reactors;
 pub(crate) mod reading;
 pub(crate) mod room;
 pub(crate) mod scheduler;
+pub(crate) mod since;
 pub(crate) mod suspects;
 pub(crate) mod turns;
 
@@ -55,6 +56,7 @@ use reactors::Reactors;
 use reading::Reader;
 use room::Room;
 use scheduler::{Ending, Scheduler};
+use since::LookBack;
 use turns::Turns;
 
 /// Maximum number of events (ends of fetches, results of reads, commits) on their way to the
@@ -150,6 +152,12 @@ fn start(
     let reader = Reader::new(&committer.gate.identity, &options);
     let mut analysts = Analysts::new(reader, Arc::clone(&committer.gate.policies));
     analysts.suspects = Arc::clone(&committer.suspects);
+    let since = (!options.archive.since.is_empty()).then(|| {
+        let store = Arc::clone(&committer.store);
+        let identity = committer.gate.identity.clone();
+        Arc::new(LookBack::new(store, identity, options.fetch.max_body.0))
+    });
+    analysts.since.clone_from(&since);
     let waiting = analysts.waiting.clone();
     let curfew = analysts.curfew.clone();
     let left_undone = analysts.left_undone.clone();
@@ -174,6 +182,7 @@ fn start(
             events: events.clone(),
             fetched,
             turns: turns.clone(),
+            since,
         },
         reactors: reactors.assignment(),
         store: Arc::clone(&committer.store),

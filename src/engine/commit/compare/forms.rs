@@ -13,7 +13,6 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::super::group::Group;
 use crate::archive::{Limits, Location, RecordId, RecordKind, WarcOptions, http_head};
@@ -63,7 +62,7 @@ impl Forms {
         }
         let found = group.find_payload(&judged.analysed.payload, MOST)?;
         judged.is_found_again = found.len() < MOST;
-        let form = form_of(exchange);
+        let form = exchange.replay_form();
         for document in found {
             if group.is_archived(&document) && self.has_form(&document, form, exchange, group)? {
                 judged.same_payload = Some(document);
@@ -121,19 +120,5 @@ impl Forms {
 
 fn form_of_head(head: &[u8]) -> Option<Form> {
     let exchange = Exchange::from_archive(head, &[], Timestamp::UNIX_EPOCH, None)?;
-    Some(form_of(&exchange))
-}
-
-fn form_of(exchange: &Exchange) -> Form {
-    let mut bytes = exchange.status.to_be_bytes().to_vec();
-    for name in ["content-type", "content-encoding"] {
-        for (field, value) in &exchange.headers {
-            if field == name {
-                bytes.push(b'\n');
-                bytes.extend_from_slice(value.trim_ascii());
-            }
-        }
-        bytes.push(0);
-    }
-    xxh3_64(&bytes)
+    Some(exchange.replay_form())
 }

@@ -1,16 +1,18 @@
 //! Judges the visit of a requisite: it is archived and leads to what it needs itself. It is no
 //! page, so it is compared by its bytes only, and nothing is learned from it.
 
+use super::super::compare::find_same;
 use super::super::effects::VisitEffects;
 use super::super::group::Group;
 use super::super::lines::log_line;
 use super::super::losses::{left_out_by, refused};
-use super::{End, Judge, Retry, acknowledge, record, try_again, verdict_of_failure};
+use super::{End, Judge, acknowledge, record, try_again, verdict_of_failure};
 use crate::engine::Error;
 use crate::engine::admission::{follow_moved_requisite, follow_requisites};
+use crate::engine::again::note_since;
 use crate::engine::commit::not_judged;
 use crate::engine::learned::requisites::closed;
-use crate::engine::visit::{Analysed, Judged};
+use crate::engine::visit::{Analysed, Judged, Since};
 use crate::fetch::{Exchange, Failure, FailureClass, Outcome};
 use crate::frontier::RequisiteOf;
 use crate::rows::{Fate, Reason, ReasonKind, VisitVerdict};
@@ -26,10 +28,11 @@ impl Judge<'_> {
         let mut judged = not_judged(analysed);
         // Whatever pages are kept: it is fetched for nothing but the archive.
         judged.keep = Some(true);
-        self.bodies.forms().find_same(&mut judged, group)?;
+        judged.must_be_whole = matches!(analysed.since, Some(Since::Lost));
+        find_same(&mut judged, self.bodies.forms(), group)?;
         let (effects, end) = match self.retry(&judged) {
-            Some(retry @ Retry::Failed(..)) => (try_again(&judged, retry, group)?, End::Again),
-            _ => (self.requisite_done(&judged, of, group)?, End::Done),
+            Some(retry) => (try_again(&judged, retry, self.gate, group)?, End::Again),
+            None => (self.requisite_done(&judged, of, group)?, End::Done),
         };
         acknowledge(&judged, effects, end, self.gate, group)
     }
@@ -74,6 +77,7 @@ impl Judge<'_> {
                 }
             }
         };
+        note_since(judged.analysed, &self.gate.identity, group);
         closed(of.page, of.reading, &mut group.set)?;
         group
             .set

@@ -1,0 +1,31 @@
+//! The counters of a crawl, as first visits change them.
+
+use crate::dedup::Verdict;
+use crate::engine::visit::Judged;
+use crate::fetch::{Exchange, Failure, FailureClass};
+use crate::rows::Counters;
+
+/// Counts a URL that is given up.
+pub(super) fn count_failure(failure: &Failure, counters: &mut Counters) {
+    if failure.class == FailureClass::Robots {
+        counters.forbidden += 1;
+    } else {
+        counters.failed += 1;
+        counters.failures.add(&failure.class);
+    }
+}
+
+/// Counts the first answer to a URL.
+pub(super) fn count_answer(judged: &Judged<'_>, exchange: &Exchange, counters: &mut Counters) {
+    if judged.analysed.fetched.task.queued.purpose.is_sitemap() {
+        counters.sitemaps += 1;
+        counters.sitemap_entries += u64::from(judged.analysed.sitemap_entries());
+        return;
+    }
+    counters.pages += 1;
+    *counters.statuses.entry(exchange.status / 100).or_default() += 1;
+    counters.verdicts.add(&(&judged.verdict).into());
+    if let Verdict::Ineligible(reason) = &judged.verdict {
+        counters.ineligible.add(reason);
+    }
+}
