@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Error;
+use super::{Error, moment};
 use crate::engine::pages_now;
-use crate::frontier::{HostState, domain_spent};
+use crate::frontier::{Forgotten, HostState, Moment, Remembrance, domain_spent, ids_of};
 use crate::learn::TrapPolicy;
 use crate::rows::{PAGES, RefusedUrl};
 use crate::store::Store;
-use crate::url::{HostKey, Site, Url, UrlId};
+use crate::url::{HostKey, Identity, Site, Url, UrlId};
 
 /// The first link to a URL that was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,4 +84,22 @@ pub(super) fn budget(
         used,
         max,
     }))
+}
+
+/// Since when a URL is forgotten, if it is.
+pub(super) fn forgotten(
+    store: &dyn Store,
+    url: &Url,
+    identity: &Identity,
+) -> Result<Option<String>, Error> {
+    let ids = ids_of(url, identity);
+    if Forgotten::read(store)?.of(url, &ids, store)? != Remembrance::Forgotten {
+        return Ok(None);
+    }
+    for id in ids {
+        if let Some(since) = Forgotten::since(id, store)? {
+            return Ok(Some(moment(Moment(since))));
+        }
+    }
+    Ok(Some(String::new()))
 }

@@ -7,14 +7,13 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::refused::{BudgetNow, RefusedNow, budget, refused};
+use super::refused::{BudgetNow, RefusedNow, budget, forgotten, refused};
 use super::{Error, HostNow, LearnedKind, moment, time_of};
 use crate::dedup::{Document, Similarity};
 use crate::engine::{View, deferred_by, document_place, used_up_now};
 use crate::frontier::{
-    Admission, Forgotten, HostState, Moment, Purpose, QueuedUrl, Remembrance, RobotsMode,
-    RobotsRow, RobotsState, RobotsVerdict, ScopeKind, admits_by_entries, for_each_waiting, ids_of,
-    path_and_query, was_never_asked,
+    Admission, HostState, Purpose, QueuedUrl, RobotsMode, RobotsRow, RobotsState, RobotsVerdict,
+    ScopeKind, admits_by_entries, for_each_waiting, path_and_query, was_never_asked,
 };
 use crate::journal::RecordPlace;
 use crate::learn::{Trail, Trap, TrapMode, by_form};
@@ -303,20 +302,6 @@ pub(super) fn why(view: &View, url: &str) -> Result<Why, Error> {
         needed_by,
         host: host_state.map(|state| HostNow::of(host.as_str(), &state)),
     })
-}
-
-/// Since when a URL is forgotten, if it is.
-fn forgotten(store: &dyn Store, url: &Url, identity: &Identity) -> Result<Option<String>, Error> {
-    let ids = ids_of(url, identity);
-    if Forgotten::read(store)?.of(url, &ids, store)? != Remembrance::Forgotten {
-        return Ok(None);
-    }
-    for id in ids {
-        if let Some(since) = Forgotten::since(id, store)? {
-            return Ok(Some(moment(Moment(since))));
-        }
-    }
-    Ok(Some(String::new()))
 }
 
 /// The URL of the page with this id.

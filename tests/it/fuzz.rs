@@ -139,6 +139,16 @@ fn urls() {
 }
 
 #[test]
+fn warc_files() {
+    check("warc", fuzz_targets::warc);
+}
+
+#[test]
+fn indexes() {
+    check("cdxj", fuzz_targets::cdxj);
+}
+
+#[test]
 fn robots_files() {
     check("robots", fuzz_targets::robots);
 }

@@ -3,7 +3,12 @@
 //! `fuzz/fuzz_targets/`, which needs a nightly compiler; `tests/it/fuzz.rs` replays `fuzz/corpus/`
 //! and mutations of it on stable.
 
+use std::fs;
+use std::path::PathBuf;
+
 use bytes::Bytes;
+use gleaner::archive::{IndexLine, Limits, RecordStream};
+use gleaner::corpus::warc;
 use gleaner::fetch::{self, DecodeBounds};
 use gleaner::page::sitemap::{SitemapOptions, read_sitemap, recognize};
 use gleaner::page::{self, Markup, Page, PageOptions, charset};
@@ -163,4 +168,79 @@ pub(crate) fn page(bytes: &[u8]) {
     let headline = page.headline.as_deref().unwrap_or_default();
     assert!(page.main_text.starts_with(headline));
     assert_eq!(read(Markup::Markdown), (page, markdown));
+}
+
+/// A file for one input at a time, which is removed with it.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let own = format!("fuzz-{}-{name}", std::process::id());
+        Self(std::env::temp_dir().join(own))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // It may not have been made.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Any bytes are a WARC file, plain or compressed, that is read to its end, record after record. A
+/// repaired copy of it has what could be read, and no damage.
+pub(crate) fn warc(bytes: &[u8]) {
+    let file = Scratch::new("of-others.warc");
+    let copy = Scratch::new("repaired.warc.gz");
+    fs::write(&file.0, bytes).expect("there is room for a file");
+    let limits = Limits {
+        header_bytes: 4 * 1024,
+        block_bytes: 64 * 1024,
+    };
+    let mut before = 0;
+    for (count, record) in RecordStream::open(&file.0, limits)
+        .expect("it is there")
+        .enumerate()
+    {
+        assert!(count <= bytes.len() + 1, "reading does not end");
+        let offset = match record {
+            Ok(record) => Some(record.offset),
+            Err(error) => error.offset(),
+        };
+        if let Some(offset) = offset {
+            assert!(offset >= before, "reading goes back");
+            before = offset;
+        }
+    }
+    let repaired = warc::repair(&file.0, &copy.0).expect("what is damaged is left out");
+    let read = RecordStream::open(&copy.0, Limits::default()).expect("it is there");
+    let read = read.map(|record| record.expect("a copy has no damage"));
+    assert_eq!(read.count() as u64, repaired.records);
+}
+
+/// Any bytes are an index, whose lines come in order and each once, or are refused. A line says
+/// where a record is, or is none.
+pub(crate) fn cdxj(bytes: &[u8]) {
+    let file = Scratch::new("index.cdxj");
+    fs::write(&file.0, bytes).expect("there is room for a file");
+    let mut lines: Vec<String> = Vec::new();
+    let files = [file.0.clone()];
+    let indexed = warc::index(
+        &files,
+        &std::env::temp_dir(),
+        |line| {
+            lines.push(line.to_owned());
+            Ok(())
+        },
+        |_| Ok(()),
+    );
+    assert!(lines.is_sorted_by(|one, next| one < next));
+    if let Ok(indexed) = indexed {
+        assert_eq!(indexed.lines, lines.len() as u64);
+    }
+    for line in String::from_utf8_lossy(bytes).lines() {
+        if let Some(said) = IndexLine::parse(line) {
+            assert!(line.contains('{') && said.filename.len() <= line.len());
+        }
+    }
 }

@@ -76,7 +76,7 @@ pub(super) struct SettingFlags {
     config: Vec<PathBuf>,
     /// Data directory of an earlier crawl of the same sites. Pages are asked for by what that got;
     /// what has not changed since is not stored again, but refers to its archive. May be repeated
-    #[arg(long, value_name = "DIR")]
+    #[arg(help_heading = help::REACH, long, value_name = "DIR")]
     since: Vec<PathBuf>,
     /// Maximum number of links to follow from a seed [default: none]
     #[arg(long, value_name = "N")]

@@ -135,53 +135,7 @@ fn in_words(why: &Why, end: Option<&Why>) -> String {
             },
             &fate(visit),
         );
-        // What was given up before a request was made was never asked for.
-        let was_asked = was_asked(visit);
-        say(if was_asked { "requested" } else { "as found" }, &visit.url);
-        if visit.archive.is_some() {
-            say("visited", &visit.time);
-        } else {
-            say("found", &found(visit.depth, visit.via.as_deref()));
-            let visited = format!("{}, attempt {}", visit.time, visit.attempts);
-            match was_asked {
-                true => say("visited", &visited),
-                false => say("given up", &visit.time),
-            }
-        }
-        if let Some(since) = &visit.unchanged_since {
-            say(
-                "as it was",
-                &format!("unchanged since {since}: an earlier crawl has it"),
-            );
-        }
-        if let Some(next) = &visit.next_visit {
-            say("next visit", next);
-        }
-        if let (Some(first), Some(last)) = (&visit.first_seen, &visit.last_checked) {
-            say(
-                "duplicate",
-                &format!("since {first}, last confirmed {last}"),
-            );
-        }
-        if let Some(best) = &visit.cluster_canonical {
-            say("preferred", best);
-        }
-        if let Some(title) = &visit.title {
-            say("title", title);
-        }
-        if let Some(hint) = &visit.canonical_hint {
-            say("declared as", hint);
-        }
-        if let Some(url) = &visit.led_to {
-            let end = end.map_or(String::new(), |end| format!("  ({})", end_in_words(end)));
-            say("led to", &format!("{url}{end}"));
-        }
-        if let Some(record) = &visit.record {
-            say("stored", &stored(record));
-        }
-        if let Some(record) = &visit.original_record {
-            say("original", &stored(record));
-        }
+        say_visit(visit, end, &mut say);
     }
     if let Some(since) = &why.forgotten {
         let since = match since.is_empty() {
@@ -202,6 +156,57 @@ fn in_words(why: &Why, end: Option<&Why>) -> String {
         say("host", &of_host(host));
     }
     text
+}
+
+/// What is known of a visit.
+fn say_visit(visit: &Visited, end: Option<&Why>, say: &mut dyn FnMut(&str, &str)) {
+    // What was given up before a request was made was never asked for.
+    let was_asked = was_asked(visit);
+    say(if was_asked { "requested" } else { "as found" }, &visit.url);
+    if visit.archive.is_some() {
+        say("visited", &visit.time);
+    } else {
+        say("found", &found(visit.depth, visit.via.as_deref()));
+        let visited = format!("{}, attempt {}", visit.time, visit.attempts);
+        match was_asked {
+            true => say("visited", &visited),
+            false => say("given up", &visit.time),
+        }
+    }
+    if let Some(since) = &visit.unchanged_since {
+        say(
+            "as it was",
+            &format!("unchanged since {since}: an earlier crawl has it"),
+        );
+    }
+    if let Some(next) = &visit.next_visit {
+        say("next visit", next);
+    }
+    if let (Some(first), Some(last)) = (&visit.first_seen, &visit.last_checked) {
+        say(
+            "duplicate",
+            &format!("since {first}, last confirmed {last}"),
+        );
+    }
+    if let Some(best) = &visit.cluster_canonical {
+        say("preferred", best);
+    }
+    if let Some(title) = &visit.title {
+        say("title", title);
+    }
+    if let Some(hint) = &visit.canonical_hint {
+        say("declared as", hint);
+    }
+    if let Some(url) = &visit.led_to {
+        let end = end.map_or(String::new(), |end| format!("  ({})", end_in_words(end)));
+        say("led to", &format!("{url}{end}"));
+    }
+    if let Some(record) = &visit.record {
+        say("stored", &stored(record));
+    }
+    if let Some(record) = &visit.original_record {
+        say("original", &stored(record));
+    }
 }
 
 /// The state of a host.

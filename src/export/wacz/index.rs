@@ -13,7 +13,7 @@ use super::members::Member;
 use super::spool::Spool;
 use super::zip_file::{Package, hex_digest};
 use crate::archive::{LineSorter, SortedLines};
-use crate::corpus::warc;
+use crate::corpus::{self, warc};
 use crate::inspect::chain;
 
 /// Lines of a block. A player fetches one for each lookup.
@@ -65,7 +65,10 @@ fn sorted(members: &[Member], directory: &Path) -> Result<SortedLines, Error> {
                 Ok(())
             },
         );
-        read.map_err(|error| Error::Request(chain(&error)))?;
+        read.map_err(|error| match error {
+            corpus::Error::Io { source, .. } => Error::io("index", &member.path)(source),
+            other => Error::Request(chain(&other)),
+        })?;
         if let Some(error) = failed {
             return Err(wrong()(error));
         }

@@ -277,6 +277,8 @@ impl Takedown<'_> {
             if let Ok(url) = url::parse(&page.url) {
                 let host = HostKey::of(&url);
                 file_gone((id, &host), &page, &identity, &mut set)?;
+                let earlier = *identity.as_written(&url).as_bytes();
+                set.batch.delete(Table::Earlier, earlier);
                 hosts.insert(host);
             }
             uncount(&page, &mut set.state.counters);
