@@ -12,7 +12,7 @@ use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 
 use crate::store::{Batch, Result, Store, Table, decode, encode, keys};
-use crate::url::{self, HostKey, HostMap, HostPattern, Identity, Url, UrlId};
+use crate::url::{self, HostKey, HostPattern, Identity, Url, UrlId};
 
 /// Maximum number of hosts and prefixes in force together, and of those that were taken back. All
 /// are read whenever URLs of a host are.
@@ -56,11 +56,7 @@ impl ForgetRules {
 
     /// Returns `true` if a host is among them as a whole.
     pub fn has_host(&self, host: &HostKey) -> bool {
-        self.hosts.iter().any(|pattern| {
-            let mut map = HostMap::default();
-            map.insert(pattern, ());
-            map.matching(host).next().is_some()
-        })
+        self.hosts.iter().any(|pattern| pattern.matches(host))
     }
 
     fn is_empty(&self) -> bool {

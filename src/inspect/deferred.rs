@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Error, LearnedKind};
 use crate::engine::{deferred_url, for_each_kind};
 use crate::store::{Store, Table, for_each, keys};
-use crate::url::{HostKey, HostMap, HostPattern};
+use crate::url::{HostKey, HostPattern};
 
 /// Maximum number of URLs in one answer.
 pub const MAX_DEFERRED_LISTED: usize = 10_000;
@@ -34,11 +34,9 @@ pub struct DeferredNow {
 
 impl DeferredFilter {
     fn has_host(&self, host: &str) -> bool {
-        self.host.as_ref().is_none_or(|pattern| {
-            let mut map = HostMap::default();
-            map.insert(pattern, ());
-            HostKey::parse(host).is_some_and(|host| map.matching(&host).next().is_some())
-        })
+        self.host
+            .as_ref()
+            .is_none_or(|pattern| HostKey::parse(host).is_some_and(|host| pattern.matches(&host)))
     }
 }
 

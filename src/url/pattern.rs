@@ -48,6 +48,16 @@ impl HostPattern {
         self.only_below
     }
 
+    /// Returns `true` if a host matches. Of many patterns, a [`HostMap`] finds those that do.
+    pub fn matches(&self, host: &HostKey) -> bool {
+        let is_below = host
+            .name()
+            .strip_suffix(&*self.name)
+            .is_some_and(|rest| rest.ends_with('.'));
+        let is_named = is_below || (!self.only_below && host.name() == self.name);
+        is_named && self.port.is_none_or(|port| port == host.port())
+    }
+
     /// Returns the port, if the pattern names one.
     pub fn port(&self) -> Option<u16> {
         self.port

@@ -1,7 +1,6 @@
 //! `gleaner export`: the pages of crawls in the forms in which others read them.
 
 mod jsonl;
-mod progress;
 
 use std::path::{Path, PathBuf};
 
@@ -12,6 +11,7 @@ use super::duplicates::show;
 use super::pages::wish_parser;
 use crate::cli::Failure;
 use crate::cli::output::Screen;
+use crate::cli::progress::Counted;
 use crate::cli::words::count;
 use crate::engine::Position;
 use crate::export::{
@@ -22,7 +22,6 @@ use crate::page::Markup;
 use crate::units::Size;
 use crate::url::HostPattern;
 use jsonl::Fields;
-use progress::Progress;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -131,7 +130,7 @@ impl Format {
 pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
     arguments.check()?;
     let (sources, before) = arguments.sources()?;
-    let progress = Progress::start(screen);
+    let progress = Counted::beside_files(screen, "pages");
     let (crawls, files) = match arguments.format {
         Format::Jsonl => arguments.write_lines(&sources, &progress)?,
         Format::Wet => arguments.write_texts(&sources, &progress)?,
@@ -143,7 +142,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
                 &arguments.output,
                 arguments.dump.as_deref(),
                 arguments.max_size.map(|size| size.0),
-                || progress.step(),
+                || progress.one(),
             )?;
             (crawls_read(&sources, &walked), files)
         }
@@ -155,7 +154,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
                 text: arguments.text,
                 after: before.as_ref(),
             };
-            let packed = export::pack(&sources, &packing, || progress.step())?;
+            let packed = export::pack(&sources, &packing, || progress.one())?;
             tell_left_out(&packed, screen);
             (packed.crawls, packed.files)
         }
@@ -297,7 +296,7 @@ impl Arguments {
         Ok((sources?, manifest))
     }
 
-    fn write_lines(&self, sources: &[Source], progress: &Progress) -> Result<Exported, Failure> {
+    fn write_lines(&self, sources: &[Source], progress: &Counted) -> Result<Exported, Failure> {
         let max_size = self.max_size.map(|size| size.0);
         let mut output = Output::of_lines(&self.output, max_size);
         let fields = Fields::of(&self.fields)?;
@@ -306,12 +305,15 @@ impl Arguments {
             &self.filter(),
             fields.want(),
             |found, source, position| fields.json(found, source, position).map(Some),
-            |line: Vec<u8>| progress.count(output.write(&line)),
+            |line: Vec<u8>| {
+                progress.one();
+                output.write(&line)
+            },
         )?;
         Ok((crawls_read(sources, &walked), output.finish()?))
     }
 
-    fn write_table(&self, sources: &[Source], progress: &Progress) -> Result<Exported, Failure> {
+    fn write_table(&self, sources: &[Source], progress: &Counted) -> Result<Exported, Failure> {
         let table = PageTable {
             dump: self.dump.clone(),
             quality: self.quality,
@@ -327,12 +329,15 @@ impl Arguments {
             &self.filter(),
             want,
             |found, source, position| table.row(found, source, position).map(Some),
-            |row: Row| progress.count(output.write(row)),
+            |row: Row| {
+                progress.one();
+                output.write(row)
+            },
         )?;
         Ok((crawls_read(sources, &walked), output.finish()?))
     }
 
-    fn write_texts(&self, sources: &[Source], progress: &Progress) -> Result<Exported, Failure> {
+    fn write_texts(&self, sources: &[Source], progress: &Counted) -> Result<Exported, Failure> {
         let max_size = self.max_size.map(|size| size.0);
         let mut output = Output::of_members(&self.output, max_size, export::opening);
         let want = Want {
@@ -344,7 +349,10 @@ impl Arguments {
             &self.filter(),
             want,
             |found, source, _| Ok(export::conversion(&found, &source.reader)),
-            |member: Vec<u8>| progress.count(output.write(&member)),
+            |member: Vec<u8>| {
+                progress.one();
+                output.write(&member)
+            },
         )?;
         Ok((crawls_read(sources, &walked), output.finish()?))
     }

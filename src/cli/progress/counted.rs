@@ -19,7 +19,16 @@ impl Counted {
     /// Starts to show it, of a command that writes its data to standard output: not if that is the
     /// terminal too, on which both would be in each other's way.
     pub(in crate::cli) fn beside_data(screen: &Screen, things: &str) -> Self {
-        let is_shown = !screen.is_quiet() && !io::stdout().is_terminal() && moves_the_cursor();
+        Self::unless(io::stdout().is_terminal(), screen, things)
+    }
+
+    /// Starts to show it, of a command that writes its data to files.
+    pub(in crate::cli) fn beside_files(screen: &Screen, things: &str) -> Self {
+        Self::unless(false, screen, things)
+    }
+
+    fn unless(is_in_the_way: bool, screen: &Screen, things: &str) -> Self {
+        let is_shown = !screen.is_quiet() && !is_in_the_way && moves_the_cursor();
         let line = is_shown.then(|| {
             let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             let template = format!("{{spinner}} {{human_pos}} {things}, {{per_sec}}{{msg}}");

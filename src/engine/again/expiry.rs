@@ -11,15 +11,15 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::robots::forget_document as forget_robots_document;
 use crate::dedup::{Document, DocumentId};
 use crate::engine::Error;
 use crate::engine::commit::{DEDUP_RUNS, Lookups, WriteSet};
 use crate::engine::visit::Judged;
-use crate::frontier::{Moment, RobotsRow};
+use crate::frontier::Moment;
 use crate::rows::PageRecord;
 use crate::runs::{RETIRED_CHUNK, Retired};
-use crate::store::{Store, Table, decode, for_each, keys};
-use crate::url::{HostKey, parse};
+use crate::store::{Store, Table, for_each, keys};
 
 /// Number of documents examined per commit.
 const CHUNK: usize = 500;
@@ -171,19 +171,7 @@ fn forget(document: &Document, limit: i64, set: &mut WriteSet) -> Result<bool, E
         return Ok(false);
     }
     // A robots.txt, or an earlier state of a page that has changed.
-    if let Ok(url) = parse(&document.url) {
-        let host = HostKey::of(&url);
-        let robots = set.store.get(Table::Robots, host.as_str().as_bytes())?;
-        if let Some(row) = robots {
-            let mut row: RobotsRow = decode(Table::Robots, &row)?;
-            let own = row.document.as_deref();
-            let own = own.map(|own| decode::<Document>(Table::Robots, own));
-            if own.transpose()?.is_some_and(|own| own.id == document.id) {
-                row.document = None;
-                set.put_robots(&host, row, None);
-            }
-        }
-    }
+    forget_robots_document(document, set)?;
     Ok(true)
 }
 

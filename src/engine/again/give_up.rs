@@ -21,7 +21,7 @@ use crate::frontier::{
 use crate::learn::TrapPolicy;
 use crate::page::{Requisites, Wishes};
 use crate::store::{Table, decode, for_each};
-use crate::url::{BlockList, HostKey, HostMap, HostPattern};
+use crate::url::{BlockList, HostKey, HostPattern};
 
 /// Number of URLs per commit.
 const PART: usize = 64;
@@ -83,8 +83,6 @@ impl Crawl {
 
     /// The hosts that match and have URLs waiting, and how many.
     fn queued_at(&self, hosts: &HostPattern) -> Result<Vec<(HostKey, u64)>, Error> {
-        let mut meant = HostMap::default();
-        meant.insert(hosts, ());
         let mut found = Vec::new();
         for_each(
             &*self.committer.store,
@@ -92,7 +90,7 @@ impl Crawl {
             &[],
             &mut |key, row| {
                 let host = std::str::from_utf8(key).ok().and_then(HostKey::parse);
-                if let Some(host) = host.filter(|host| meant.matching(host).next().is_some()) {
+                if let Some(host) = host.filter(|host| hosts.matches(host)) {
                     let state: HostState = decode(Table::Hosts, row)?;
                     if state.queued > 0 {
                         found.push((host, state.queued));

@@ -29,4 +29,7 @@ pub use requeue::{retry, retry_classes};
 pub(crate) use restore::stored_head;
 pub use restore::{RestoreFilter, Restored, restore};
 pub(crate) use revisit::{Revisits, bound_revisits};
-pub(crate) use robots::{forget as forget_robots, keep as keep_robots, never_asked};
+pub(crate) use robots::{
+    forget as forget_robots, forget_document as forget_robots_document, keep as keep_robots,
+    never_asked,
+};

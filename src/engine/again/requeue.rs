@@ -22,7 +22,7 @@ use crate::frontier::{HostState, Policies, Purpose, QueuedUrl, RequisiteOf, Trou
 use crate::learn::Expectation;
 use crate::rows::{Counters, CrawlState, DiskState, Fate, PageRecord, Reason, ReasonKind, Revisit};
 use crate::store::{Durability, Store, Table, decode, keys};
-use crate::url::{self, HostKey, HostMap, UrlId};
+use crate::url::{self, HostKey, UrlId};
 
 /// Number of rows read per part.
 const ROWS: usize = 2_000;
@@ -139,11 +139,8 @@ impl RetryFilter {
     }
 
     fn has_host(&self, host: &HostKey) -> bool {
-        self.host.as_ref().is_none_or(|pattern| {
-            let mut map = HostMap::default();
-            map.insert(pattern, ());
-            map.matching(host).next().is_some()
-        })
+        let mut pattern = self.host.iter();
+        pattern.all(|pattern| pattern.matches(host))
     }
 
     /// Returns the class for which a page is requeued, or `None` if it is not.

@@ -26,7 +26,7 @@ use crate::fetch::Exchange;
 use crate::journal::{Bodies, Content, Digests, LogLine, PageLine};
 use crate::rows::{Fate, Judgement, PAGES, PageRecord, VisitVerdict};
 use crate::store::Table;
-use crate::url::{self, HostKey, HostMap, HostPattern, Url, UrlId};
+use crate::url::{self, HostKey, HostPattern, Url, UrlId};
 
 /// Number of rows read at a time.
 const ROWS: usize = 2_000;
@@ -125,7 +125,8 @@ fn find(
     let Ok(url) = url::parse(&page.url) else {
         return Ok(None);
     };
-    if !filter.tiers.contains(&tier) || !has_host(filter, &url) {
+    let is_meant = |pattern: &HostPattern| pattern.matches(&HostKey::of(&url));
+    if !filter.tiers.contains(&tier) || !filter.host.as_ref().is_none_or(is_meant) {
         return Ok(None);
     }
     let Some(place) = body_place(&*committer.store, id, &page)? else {
@@ -157,14 +158,6 @@ fn find(
         tier,
         content,
     }))
-}
-
-fn has_host(filter: &RestoreFilter, url: &Url) -> bool {
-    filter.host.as_ref().is_none_or(|pattern| {
-        let mut map = HostMap::default();
-        map.insert(pattern, ());
-        map.matching(&HostKey::of(url)).next().is_some()
-    })
 }
 
 fn commit(

@@ -5,14 +5,14 @@
 use std::time::Duration;
 
 use super::queue::ROWS_PER_COMMIT;
-use crate::dedup::DocumentId;
+use crate::dedup::{Document, DocumentId};
 use crate::engine::Error;
 use crate::engine::commit::{Group, WriteSet};
 use crate::engine::visit::Fetched;
 use crate::fetch::{FailureClass, Outcome};
 use crate::frontier::{ROBOTS_TTL, RobotsRow, RobotsState, RobotsVerdict, was_never_asked};
 use crate::store::{Batch, Durability, Store, Table, decode, for_each, keys};
-use crate::url::HostKey;
+use crate::url::{HostKey, parse};
 
 /// How long it is not asked for again within a run that may not ask for it: its name may stand for
 /// another address by then.
@@ -103,6 +103,28 @@ fn search(store: &dyn Store) -> Result<(), Error> {
     })?;
     batch.put(Table::Meta, keys::meta::ROBOTS_SEARCHED, Vec::new());
     Ok(store.commit(batch, Durability::Disk)?)
+}
+
+/// Removes a document from the row of its host, if it is that of the robots.txt there.
+pub(crate) fn forget_document(document: &Document, set: &mut WriteSet) -> Result<(), Error> {
+    let Ok(url) = parse(&document.url) else {
+        return Ok(());
+    };
+    let host = HostKey::of(&url);
+    let Some(row) = set.store.get(Table::Robots, host.as_str().as_bytes())? else {
+        return Ok(());
+    };
+    let row: RobotsRow = decode(Table::Robots, &row)?;
+    let own = row.document.as_deref();
+    let own = own.map(|own| decode::<Document>(Table::Robots, own));
+    if own.transpose()?.is_some_and(|own| own.id == document.id) {
+        let row = RobotsRow {
+            document: None,
+            ..row
+        };
+        set.put_robots(&host, row, None);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Collected, Committer};
-use crate::dedup::{Document, DocumentId};
+use crate::dedup::DocumentId;
 use crate::engine::Error;
-use crate::engine::again::{file_gone, retire};
+use crate::engine::again::{file_gone, forget_robots_document, retire};
 use crate::engine::commit::write_set::WriteSet;
 use crate::engine::forget::part::{ForgetCursor, ForgetDone, ForgetPart, Found, What};
 use crate::engine::forget::selected::{Forgetting, Selected, of_record};
 use crate::engine::visit::{Analysed, Receipt};
 use crate::fetch::FailureClass;
-use crate::frontier::{Forgotten, Moment, Purpose, QueuedUrl, RobotsRow, Selection, ids_of};
+use crate::frontier::{Forgotten, Moment, Purpose, QueuedUrl, Selection, ids_of};
 use crate::journal::Position;
 use crate::learn::Ledger;
 use crate::rows::{Counters, Fate, Judgement, LeftOut, PageRecord, VisitVerdict};
@@ -148,7 +148,7 @@ impl Takedown<'_> {
             let rests = document.stored_for.as_deref();
             if is_meant || rests.is_some_and(|of| selected.has(&of.url)) {
                 set.expired.push(*id);
-                forget_robots_of(&document, &mut set)?;
+                forget_robots_document(&document, &mut set)?;
             }
         }
         if !set.expired.is_empty() {
@@ -327,28 +327,6 @@ impl Takedown<'_> {
         self.committer.tell_closed();
         Ok(())
     }
-}
-
-/// Removes the document of a robots.txt from its host's row.
-fn forget_robots_of(document: &Document, set: &mut WriteSet) -> Result<(), Error> {
-    let Ok(url) = url::parse(&document.url) else {
-        return Ok(());
-    };
-    let host = HostKey::of(&url);
-    let Some(row) = set.store.get(Table::Robots, host.as_str().as_bytes())? else {
-        return Ok(());
-    };
-    let row: RobotsRow = decode(Table::Robots, &row)?;
-    let own = row.document.as_deref();
-    let own = own.map(|own| decode::<Document>(Table::Robots, own));
-    if own.transpose()?.is_some_and(|own| own.id == document.id) {
-        let row = RobotsRow {
-            document: None,
-            ..row
-        };
-        set.put_robots(&host, row, None);
-    }
-    Ok(())
 }
 
 /// Queues a page whose body is not there, to be visited again.
