@@ -13,7 +13,10 @@ pub(super) const SETTINGS: &str = "Settings and state";
 
 /// The headings, and the commands under each.
 const GROUPS: [(&str, &[&str]); 7] = [
-    ("Crawl", &["demo", "crawl", "daemon", "retry", "restore"]),
+    (
+        "Crawl",
+        &["demo", "crawl", "daemon", "retry", "restore", "forget"],
+    ),
     (
         "Control a running crawl",
         &["pause", "resume", "stop", "seeds"],
