@@ -219,7 +219,7 @@ const BELOW_THE_RESERVE: &str = r#"
     { "$@" --data-dir "$directory/data" 2>&1 >/dev/null; echo "ended: $?"; } | while read -r line; do
         echo "$line" >&2
         case $line in *"no visits are made"*)
-            until "$1" status --data-dir "$directory/data" | grep 'limit: disk' >&2; do :; done
+            until "$1" status --data-dir "$directory/data" | grep '^limit *disk' >&2; do :; done
             read -r line < "$go"
             rm "$directory/others" ;;
         esac
@@ -241,7 +241,7 @@ pub(crate) fn below_the_reserve_no_visit_is_made_until_there_is_room() {
         .env("GLEANER_STATE_DISK_RESERVE", "16MB");
     let running = Running::start(command);
     running.wait_for_line("less than state.disk_reserve: no visits are made until it has 17 MB");
-    running.wait_for_line("limit: disk (full disk");
+    running.wait_for_line("  disk (full disk");
     assert_eq!(web.requests().len(), 0);
     std::fs::write(&go, "go\n").expect("the script reads it");
     running.wait_for_line("free: the crawl goes on");
