@@ -35,7 +35,13 @@ pub struct IndexLine {
 
 impl IndexLine {
     /// Reads a line; `None` if it is not whole.
+    ///
+    /// No writer puts a control character into a line. A power cut does: what it takes out of the
+    /// middle of a file reads as zeros, which then stand before the next line's key.
     pub fn parse(line: &str) -> Option<Self> {
+        if line.chars().any(char::is_control) {
+            return None;
+        }
         let mut parts = line.splitn(3, ' ');
         let (_, time) = (parts.next()?, parts.next()?);
         if time.len() != 14 || !time.bytes().all(|digit| digit.is_ascii_digit()) {

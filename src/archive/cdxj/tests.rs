@@ -132,6 +132,10 @@ fn what_is_no_line_is_not_read() {
     check(r#"a)/ 20200102030405 {"offset": 1, "length": "2", "filename": "f"}"#);
     check(r#"a)/ 20200102030405 {"offset": "1", "length": "2", "filename": "f""#);
     check(r#"a)/ 20200102030405 {"length": "2", "filename": "f"}"#);
+    let whole = r#"a)/ 20200102030405 {"url": "u", "offset": "1", "length": "2", "filename": "f"}"#;
+    assert!(IndexLine::parse(whole).is_some());
+    check(&format!("\0\0{whole}"));
+    check(&whole.replacen('a', "a\0", 1));
 }
 
 proptest! {
@@ -278,6 +282,12 @@ fn what_is_lost_of_an_index_is_read_from_the_records() {
     check("its middle", &|path, text| {
         let middle = text.len() / 2;
         text[middle..middle + 50].fill(0);
+        write(path, text);
+    });
+    check("a line and the start of the next", &|path, text| {
+        // What is left of the next one differs in its key and in nothing else.
+        let end = text.iter().position(|byte| *byte == b'\n').unwrap();
+        text[..end + 4].fill(0);
         write(path, text);
     });
     check("a line", &|path, text| {
