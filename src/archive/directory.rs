@@ -1,7 +1,7 @@
 //! Directories and small files, made to last.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
 use super::{Error, Result};
@@ -12,10 +12,7 @@ pub(super) fn create_directory(directory: &Path) -> Result<()> {
         return Ok(());
     }
     fs::create_dir_all(directory).map_err(Error::io("create", directory))?;
-    match directory.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => sync_directory(parent),
-        _ => sync_directory(Path::new(".")),
-    }
+    sync_directory(directory_of(directory))
 }
 
 /// Makes creations, renames and removals in `directory` durable.
@@ -30,14 +27,25 @@ pub(super) fn sync_directory(directory: &Path) -> Result<()> {
 ///
 /// Those of the operating system; then the old file stands, or the new one.
 pub fn replace_file(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    let mut file = File::create(&beside)?;
-    file.write_all(content)?;
+    replace_file_with(path, |file| file.write_all(content))
+}
+
+/// Replaces a file as [`replace_file`] does, by what `write` writes.
+pub(super) fn replace_file_with(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> io::Result<()> {
+    let beside = path.with_added_extension("new");
+    let mut file = BufWriter::new(File::create(&beside)?);
+    write(&mut file)?;
+    let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
     file.sync_all()?;
     fs::rename(&beside, path)?;
-    match path.parent() {
-        Some(directory) => File::open(directory)?.sync_all(),
-        None => Ok(()),
-    }
+    File::open(directory_of(path))?.sync_all()
+}
+
+/// Returns the directory in which a path is.
+fn directory_of(path: &Path) -> &Path {
+    let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
 }

@@ -7,8 +7,8 @@
 //! is killed in between does it again.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Write as _};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use libdeflater::{CompressionLvl, Compressor, Crc};
 
 use super::cdxj::{IndexLine, index_path};
-use super::directory::sync_directory;
+use super::directory::replace_file_with;
 use super::foreign::RecordStream;
 use super::id::{Digest, RecordId};
 use super::pack::{PackedBody, pack, unpack};
@@ -232,10 +232,8 @@ pub fn take_out_of_index(warc: &Path, offsets: &BTreeSet<u64>) -> Result<u64> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
         opened => BufReader::new(opened.map_err(Error::io("open", &path))?),
     };
-    let staged = path.with_extension("cdxj.new");
     let mut taken = 0;
-    let write = || -> io::Result<()> {
-        let mut written = BufWriter::new(File::create(&staged)?);
+    let written = replace_file_with(&path, |file| {
         for line in lines.lines() {
             let line = line?;
             let offset = IndexLine::parse(&line).map(|line| line.offset);
@@ -243,20 +241,11 @@ pub fn take_out_of_index(warc: &Path, offsets: &BTreeSet<u64>) -> Result<u64> {
                 taken += 1;
                 continue;
             }
-            writeln!(written, "{line}")?;
+            writeln!(file, "{line}")?;
         }
-        let written = written
-            .into_inner()
-            .map_err(io::IntoInnerError::into_error)?;
-        written.sync_all()
-    };
-    write().map_err(Error::io("write", &staged))?;
-    if taken == 0 {
-        fs::remove_file(&staged).map_err(Error::io("remove", &staged))?;
-        return Ok(0);
-    }
-    fs::rename(&staged, &path).map_err(Error::io("rename", &staged))?;
-    sync_directory(path.parent().unwrap_or(Path::new(".")))?;
+        Ok(())
+    });
+    written.map_err(Error::io("write", &path))?;
     Ok(taken)
 }
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use super::line::{IndexLine, index_line, index_path, line_of};
 use super::sort::LineSorter;
-use crate::archive::directory::sync_directory;
+use crate::archive::directory::replace_file_with;
 use crate::archive::elsewhere::open_to_read;
 use crate::archive::foreign::RecordStream;
 use crate::archive::id::DigestAlgorithm;
@@ -96,9 +96,7 @@ impl IndexBeside {
         if path.try_exists().map_err(Error::io("examine", &path))? {
             return remove(&marked(&path));
         }
-        Self::resume(warc, length, digest)?.close()?;
-        let directory = warc.parent().unwrap_or(Path::new("."));
-        sync_directory(directory)
+        Self::resume(warc, length, digest)?.close()
     }
 
     /// Adds records that were appended at these places. A failure costs nothing but time: the index
@@ -121,7 +119,7 @@ impl IndexBeside {
         }
     }
 
-    /// Writes the sorted index, durably but for its directory.
+    /// Writes the sorted index, durably.
     pub(in crate::archive) fn close(&self) -> Result<()> {
         let path = index_path(&self.warc);
         let open = marked(&path);
@@ -146,19 +144,13 @@ impl IndexBeside {
             }
         }
         // Over what was begun before: its lines are in the sorter, or not used.
-        let staged = path.with_extension("cdxj.new");
-        let write = || -> io::Result<()> {
-            let mut written = BufWriter::new(File::create(&staged)?);
+        let written = replace_file_with(&path, |file| {
             for line in sorter.sorted()? {
-                writeln!(written, "{}", line?)?;
+                writeln!(file, "{}", line?)?;
             }
-            let written = written
-                .into_inner()
-                .map_err(io::IntoInnerError::into_error)?;
-            written.sync_all()?;
-            fs::rename(&staged, &path)
-        };
-        write().map_err(wrong("write"))?;
+            Ok(())
+        });
+        written.map_err(wrong("write"))?;
         remove(&open)
     }
 

@@ -1,5 +1,7 @@
 //! Records that are overwritten, and what stands beside them.
 
+use std::fs;
+
 use super::*;
 use crate::archive::{
     Archive as _, Capture, PackBase, Record, Start, WarcArchive, WarcOptions, compress, records,

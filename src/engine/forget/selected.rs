@@ -8,7 +8,7 @@ use crate::archive::RecordKind;
 use crate::frontier::{ForgetRules, Selection, ids_of};
 use crate::journal::RecordPlace;
 use crate::rows::{ArchiveNames, KEPT, PageRecord};
-use crate::store::{Result, Store, Table, decode, keys};
+use crate::store::{Batch, Result, Store, Table, decode, encode, keys};
 use crate::url::{self, HostKey, Identity, UrlId};
 
 /// What is being forgotten: a row of `Meta`, from the first step to the last.
@@ -147,6 +147,11 @@ impl Erasure {
         let (prefix, name) = (keys::meta::ERASE, self.file.as_bytes());
         // No name has a NUL, so that the files do not mix.
         [prefix, name, &[0], &self.offset.to_be_bytes(), &[number]].concat()
+    }
+
+    /// Writes the row.
+    pub(crate) fn put(&self, batch: &mut Batch) {
+        batch.put(Table::Meta, self.key(), encode(&self.length));
     }
 
     /// Reads a row.

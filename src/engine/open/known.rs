@@ -6,16 +6,15 @@
 //! not start again. A URL that is known already, from any source, is skipped.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::parts::in_parts;
+use super::records::{date, is_verdict, mark, next_chunk, read_all, target};
 use crate::archive::{self, Limits, ReadRecord, RecordId, RecordStream};
 use crate::engine::admission::is_without_page;
 use crate::engine::clock::Clock;
@@ -29,16 +28,11 @@ use crate::fetch::{Cut, Exchange};
 use crate::store::{Table, decode, keys};
 use crate::url;
 
-/// Number of records, and bytes of their blocks, that are processed at once and share a commit.
+/// Number of records that are processed at once and share a commit.
 const CHUNK_RECORDS: usize = 256;
-const CHUNK_BYTES: usize = 32 << 20;
 
 /// Number of damaged records that are named.
 const TOLD: u64 = 10;
-
-/// Number of bytes at the beginning of a file by which it is recognized under any name: they
-/// contain the id of its first record, which no other file has.
-const MARK_BYTES: u64 = 64 << 10;
 
 /// Returns the WARC files that a path names, sorted by name: a file itself, those in `warc` of a
 /// data directory, or those in any other directory.
@@ -81,7 +75,7 @@ impl Crawl {
         let mut through = from;
         let mut damages = Damages::default();
         loop {
-            let chunk = next_chunk(&mut records, &mut damages)?;
+            let chunk = next_chunk(&mut records, CHUNK_RECORDS, |error| damages.add(error))?;
             if chunk.is_empty() {
                 return damages.end(file);
             }
@@ -98,7 +92,7 @@ impl Crawl {
             }
             let known = KnownPages {
                 archive: name.clone().into_owned(),
-                pages: read_pages(&new, &analysts)?,
+                pages: read_all(&new, |record| page(record, &analysts))?,
                 progress: progress.clone(),
                 through,
             };
@@ -114,7 +108,7 @@ impl Crawl {
     /// Returns `true` if a record's URL is not known, or only by answers without a page; others
     /// need not be parsed.
     fn is_new(&mut self, record: &ReadRecord, analysts: &Analysts) -> Result<bool, Error> {
-        let Some(url) = target(record) else {
+        let Some(url) = target(record, "WARC-Target-URI") else {
             return Ok(false);
         };
         let id = analysts.reader.identity.id(&url);
@@ -128,16 +122,11 @@ impl Crawl {
 
 /// Returns the key of the row that records how far a file was read.
 fn progress_key(file: &Path) -> Result<Vec<u8>, archive::Error> {
-    let failed = |source| archive::Error::Io {
+    let mark = mark(file).map_err(|source| archive::Error::Io {
         action: "read",
         path: file.to_owned(),
         source,
-    };
-    let mut mark = Vec::new();
-    let open = File::open(file).map_err(failed)?;
-    open.take(MARK_BYTES)
-        .read_to_end(&mut mark)
-        .map_err(failed)?;
+    })?;
     let mark = hex::encode(xxh3_128(&mark).to_be_bytes());
     Ok([keys::meta::KNOWN, mark.as_bytes()].concat())
 }
@@ -174,49 +163,10 @@ impl Damages {
     }
 }
 
-/// Reads the next records; none at the end.
-fn next_chunk(
-    records: &mut RecordStream,
-    damages: &mut Damages,
-) -> Result<Vec<ReadRecord>, archive::Error> {
-    let mut chunk: Vec<ReadRecord> = Vec::new();
-    let mut bytes = 0;
-    while chunk.len() < CHUNK_RECORDS && bytes < CHUNK_BYTES {
-        match records.next() {
-            Some(Ok(record)) => {
-                bytes += record.block.len();
-                chunk.push(record);
-            }
-            Some(Err(error @ archive::Error::Io { .. })) => return Err(error),
-            Some(Err(error)) => damages.add(error),
-            None => break,
-        }
-    }
-    Ok(chunk)
-}
-
-/// Reads pages on all cores, in the order of their records.
-fn read_pages(records: &[ReadRecord], analysts: &Analysts) -> Result<Vec<KnownPage>, Error> {
-    let read = |part: &[ReadRecord]| -> Vec<KnownPage> {
-        let pages = part.iter().filter_map(|record| page(record, analysts));
-        pages.collect()
-    };
-    let parts = in_parts(records, read);
-    let parts = parts.map_err(|_| Error::Internal("reading a WARC file failed".to_owned()))?;
-    Ok(parts.into_iter().flatten().collect())
-}
-
-/// Returns the URL of a record, if it is one that can be crawled.
-fn target(record: &ReadRecord) -> Option<url::Url> {
-    let uri = record.header("WARC-Target-URI")?;
-    let url = url::parse(uri.trim_matches(['<', '>'])).ok()?;
-    matches!(url.scheme(), "http" | "https").then_some(url)
-}
-
 /// Returns what a record says about its URL, or `None` if that has to be fetched again.
 fn page(record: &ReadRecord, analysts: &Analysts) -> Option<KnownPage> {
-    let url = target(record)?;
-    let date: Timestamp = record.header("WARC-Date")?.parse().ok()?;
+    let url = target(record, "WARC-Target-URI")?;
+    let date = date(record, "WARC-Date")?;
     let mut known = KnownPage {
         id: analysts.reader.identity.id(&url),
         url: url.to_string(),
@@ -226,12 +176,7 @@ fn page(record: &ReadRecord, analysts: &Analysts) -> Option<KnownPage> {
         body: None,
     };
     let kind = record.header("WARC-Type")?;
-    let is_verdict = kind == "metadata"
-        && record
-            .block
-            .split(|byte| *byte == b'\n')
-            .any(|line| line.starts_with(b"verdict:"));
-    if !is_verdict && !matches!(kind, "response" | "revisit") {
+    if !is_verdict(record) && !matches!(kind, "response" | "revisit") {
         return None;
     }
     let exchange = record.http_parts().and_then(|(head, payload)| {

@@ -16,6 +16,7 @@ mod migrate;
 mod parts;
 mod promote;
 mod rebuild;
+mod records;
 mod refingerprint;
 mod repair;
 mod since;

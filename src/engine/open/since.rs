@@ -7,15 +7,13 @@
 //! written later is read at the next start.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::Path;
 
-use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
 use super::earlier::archives_of;
-use super::parts::in_parts;
+use super::records::{date, is_verdict, mark, next_chunk, read_all, target};
 use crate::archive::{self, Limits, ReadRecord, RecordId, RecordStream, whole_name};
 use crate::engine::clock::Clock;
 use crate::engine::crawl::Crawl;
@@ -26,14 +24,10 @@ use crate::fetch::Exchange;
 use crate::frontier::Validators;
 use crate::rows::{EarlierFile, EarlierPage};
 use crate::store::{Store, Table, for_each, keys};
-use crate::url::{self, Identity};
+use crate::url::{Identity, UrlId};
 
-/// Number of records, and bytes of their blocks, that are read at once and share a commit.
+/// Number of records that are read at once and share a commit.
 const CHUNK_RECORDS: usize = 2_048;
-const CHUNK_BYTES: usize = 32 << 20;
-
-/// Number of bytes by which two files of one name are told apart.
-const MARK_BYTES: u64 = 64 << 10;
 
 impl Crawl {
     /// Takes in what the earlier crawls of `archive.since` hold, until asked to stop. Returns the
@@ -79,19 +73,11 @@ impl Crawl {
         let identity = self.committer.gate.identity.clone();
         let (mut held, mut unheld, mut damaged) = (BTreeSet::new(), BTreeSet::new(), 0_u64);
         loop {
-            let chunk = next_chunk(&mut records, &mut damaged)?;
+            let chunk = next_chunk(&mut records, CHUNK_RECORDS, |_| damaged += 1)?;
             let Some(last) = chunk.last() else { break };
             file.through = last.offset + last.length;
             let number = file.number;
-            let read = in_parts(&chunk, |part: &[ReadRecord]| -> Vec<EarlierCapture> {
-                let captures = part.iter();
-                captures
-                    .filter_map(|record| capture(record, number, &identity))
-                    .collect()
-            });
-            let read =
-                read.map_err(|_| Error::Internal("reading a WARC file failed".to_owned()))?;
-            let captures: Vec<EarlierCapture> = read.into_iter().flatten().collect();
+            let captures = read_all(&chunk, |record| capture(record, number, &identity))?;
             for capture in &captures {
                 match capture.held {
                     Held::Nowhere => unheld.insert(capture.id.key()),
@@ -175,13 +161,8 @@ fn next_number(store: &dyn Store) -> Result<u32, Error> {
 
 /// Tells whether two files begin alike: with the id of their first record, which no others have.
 fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
-    let mark = |path: &Path| -> io::Result<Vec<u8>> {
-        let path = archive::present(path).unwrap_or_else(|| path.to_owned());
-        let mut mark = Vec::new();
-        File::open(path)?.take(MARK_BYTES).read_to_end(&mut mark)?;
-        Ok(mark)
-    };
-    let (one, other) = (mark(one)?, mark(other)?);
+    let at = |path: &Path| archive::present(path).unwrap_or_else(|| path.to_owned());
+    let (one, other) = (mark(&at(one))?, mark(&at(other))?);
     let both = one.len().min(other.len());
     Ok(both > 0 && one.get(..both) == other.get(..both))
 }
@@ -197,33 +178,13 @@ fn io_at(path: &Path) -> impl FnOnce(io::Error) -> Error {
     }
 }
 
-/// Reads the next records; none at the end.
-fn next_chunk(
-    records: &mut RecordStream,
-    damaged: &mut u64,
-) -> Result<Vec<ReadRecord>, archive::Error> {
-    let mut chunk: Vec<ReadRecord> = Vec::new();
-    let mut bytes = 0;
-    while chunk.len() < CHUNK_RECORDS && bytes < CHUNK_BYTES {
-        match records.next() {
-            Some(Ok(record)) => {
-                bytes += record.block.len();
-                chunk.push(record);
-            }
-            Some(Err(error @ archive::Error::Io { .. })) => return Err(error),
-            Some(Err(_)) => *damaged += 1,
-            None => break,
-        }
-    }
-    Ok(chunk)
-}
-
 /// Returns the answer that a record is about; `None` for other records, and answers that say
 /// nothing of the page as it is.
 fn capture(record: &ReadRecord, file: u32, identity: &Identity) -> Option<EarlierCapture> {
     let kind = record.header("WARC-Type")?;
-    let (id, url) = target(record, "WARC-Target-URI", identity)?;
-    let seen = date(record, "WARC-Date")?;
+    let (id, url) = named(record, "WARC-Target-URI", identity)?;
+    let started = date(record, "WARC-Date")?;
+    let seen = started.as_microsecond();
     let of = |validators, held| EarlierCapture {
         id,
         url: url.clone(),
@@ -232,15 +193,12 @@ fn capture(record: &ReadRecord, file: u32, identity: &Identity) -> Option<Earlie
         held,
     };
     if kind == "metadata" {
-        let mut lines = record.block.split(|byte| *byte == b'\n');
-        let is_verdict = lines.any(|line| line.starts_with(b"verdict:"));
-        return is_verdict.then(|| of(None, Held::Nowhere));
+        return is_verdict(record).then(|| of(None, Held::Nowhere));
     }
     if !matches!(kind, "response" | "revisit") {
         return None;
     }
     let (head, payload) = record.http_parts()?;
-    let started = Timestamp::from_microsecond(seen).ok()?;
     let exchange = Exchange::from_archive(head, payload, started, None)?;
     let sent = exchange.conditions();
     let validators = Validators {
@@ -257,9 +215,10 @@ fn capture(record: &ReadRecord, file: u32, identity: &Identity) -> Option<Earlie
             validators,
             Held::ReferredTo {
                 record: original.map_or([0; 16], |id| *id.as_bytes()),
-                url: target(record, "WARC-Refers-To-Target-URI", identity)
+                url: named(record, "WARC-Refers-To-Target-URI", identity)
                     .unwrap_or_else(|| (id, url.clone())),
-                date: date(record, "WARC-Refers-To-Date").unwrap_or_default(),
+                date: date(record, "WARC-Refers-To-Date")
+                    .map_or(0, jiff::Timestamp::as_microsecond),
             },
         ));
     }
@@ -293,14 +252,7 @@ fn capture(record: &ReadRecord, file: u32, identity: &Identity) -> Option<Earlie
 
 /// Returns the id and the text of a URL that a record names, as it is written, if it can be
 /// crawled.
-fn target(record: &ReadRecord, field: &str, identity: &Identity) -> Option<(url::UrlId, String)> {
-    let uri = record.header(field)?.trim_matches(['<', '>']);
-    let url = url::parse(uri).ok()?;
-    let is_web = matches!(url.scheme(), "http" | "https");
-    is_web.then(|| (identity.as_written(&url), url.into()))
-}
-
-fn date(record: &ReadRecord, field: &str) -> Option<i64> {
-    let date: Timestamp = record.header(field)?.parse().ok()?;
-    Some(date.as_microsecond())
+fn named(record: &ReadRecord, field: &str, identity: &Identity) -> Option<(UrlId, String)> {
+    let url = target(record, field)?;
+    Some((identity.as_written(&url), url.into()))
 }

@@ -81,30 +81,27 @@ impl Takedown<'_> {
         let identity = &self.committer.gate.identity;
         let begun = Forgetting::read(&*self.committer.store)?.unwrap_or_default();
         let forgetting = Forgetting::of(selection, identity).and(begun);
-        let mut forgotten = Forgotten::clone(&self.committer.gate.forgotten.0.load());
+        let mut forgotten = self.forgotten();
         let has_urls = !selection.urls.is_empty();
         if forgotten.add(&forgetting.rules, has_urls).is_err() {
             return Err(Error::Internal("there are too many rules".to_owned()));
         }
         let mut set = self.committer.write_set(self.now);
-        forgotten.put(&mut set.batch);
         for id in &forgetting.urls {
             Forgotten::put_url(*id, self.now.0, &mut set.batch);
         }
         set.batch
             .put(Table::Meta, keys::meta::FORGETTING, encode(&forgetting));
-        self.committer.write(set)?;
-        self.committer.gate.forgotten.0.store(Arc::new(forgotten));
+        self.write_with(set, forgotten)?;
         // Documents are found by their rows on disk.
         self.committer.checkpoint()
     }
 
     /// Lets what is selected come back: single URLs at once, others as they are linked again.
     fn bring_back(&mut self, selection: &Selection) -> Result<Vec<Receipt>, Error> {
-        let mut forgotten = Forgotten::clone(&self.committer.gate.forgotten.0.load());
+        let mut forgotten = self.forgotten();
         forgotten.take_back(&selection.into());
         let set = self.committer.collect(self.now, |judge, group| {
-            forgotten.put(&mut group.set.batch);
             for url in selection.urls.iter().filter_map(|it| url::parse(it).ok()) {
                 for id in ids_of(&url, &judge.gate.identity) {
                     Forgotten::remove_url(id, &mut group.set.batch);
@@ -117,9 +114,23 @@ impl Takedown<'_> {
             group.set.end_receipt();
             Ok(())
         })?;
+        self.write_with(set, forgotten)
+    }
+
+    /// Writes a set with what is forgotten from now on.
+    fn write_with(
+        &mut self,
+        mut set: WriteSet,
+        forgotten: Forgotten,
+    ) -> Result<Vec<Receipt>, Error> {
+        forgotten.put(&mut set.batch);
         let receipts = self.committer.write(set)?;
         self.committer.gate.forgotten.0.store(Arc::new(forgotten));
         Ok(receipts)
+    }
+
+    fn forgotten(&self) -> Forgotten {
+        Forgotten::clone(&self.committer.gate.forgotten.0.load())
     }
 
     fn selected(&self) -> Result<Selected, Error> {
@@ -164,8 +175,7 @@ impl Takedown<'_> {
     fn note(&mut self, found: Found) -> Result<(), Error> {
         let mut set = self.committer.write_set(self.now);
         for erasure in &found.erasures {
-            let row = encode(&erasure.length);
-            set.batch.put(Table::Meta, erasure.key(), row);
+            erasure.put(&mut set.batch);
         }
         for id in &found.orphans {
             let key = [keys::meta::ORPHAN_PAGE, id].concat();
@@ -234,9 +244,9 @@ impl Takedown<'_> {
     /// Takes over what the judge left to visits, and notes what is to be overwritten of the record
     /// that the page had.
     fn settle(&self, id: UrlId, before: &PageRecord, set: &mut WriteSet) -> Result<(), Error> {
-        for erasure in of_record(&*self.committer.store, &self.committer.names, id, before)? {
-            let row = encode(&erasure.length);
-            set.batch.put(Table::Meta, erasure.key(), row);
+        let erasures = of_record(&*self.committer.store, &self.committer.names, id, before)?;
+        for erasure in erasures {
+            erasure.put(&mut set.batch);
         }
         if let Some(revisit) = before.revisit {
             let key = keys::revisit(revisit.due.0, id.as_bytes());
@@ -303,11 +313,9 @@ impl Takedown<'_> {
             forget_examples(host, &selected, &mut set)?;
         }
         // Their rows say that they are forgotten, and not only a rule.
-        let mut forgotten = Forgotten::clone(&self.committer.gate.forgotten.0.load());
+        let mut forgotten = self.forgotten();
         forgotten.note_urls();
-        forgotten.put(&mut set.batch);
-        self.committer.write(set)?;
-        self.committer.gate.forgotten.0.store(Arc::new(forgotten));
+        self.write_with(set, forgotten)?;
         Ok(removed)
     }
 
