@@ -24,7 +24,7 @@ fn presets() -> Vec<PathBuf> {
 
 #[test]
 fn presets_change_what_they_name_and_say_why() {
-    let guide = read("docs/guide.md");
+    let documents = read("docs/configuration.md");
     assert!(presets().len() >= 4);
     for path in presets() {
         let name = path.display().to_string();
@@ -48,7 +48,10 @@ fn presets_change_what_they_name_and_say_why() {
         }
         let file = path.file_name().and_then(|name| name.to_str());
         let file = file.expect("names are ASCII");
-        assert!(guide.contains(file), "docs/guide.md does not name {file}");
+        assert!(
+            documents.contains(file),
+            "docs/configuration.md does not name {file}"
+        );
     }
 }
 

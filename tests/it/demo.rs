@@ -1,4 +1,4 @@
-//! `gleaner demo` does what README.md shows, from the first line to the last but for times and
+//! `gleaner demo` does what docs/demo.md shows, from the first line to the last but for times and
 //! paths, and can be run again.
 
 use std::collections::BTreeMap;
@@ -18,14 +18,14 @@ fn demo(data: &Path, arguments: &[&str]) -> Output {
     run(command).expect(0)
 }
 
-/// The demo's output as README.md shows it: the text block that begins with its first words.
+/// The demo's output as docs/demo.md shows it: the text block that begins with its first words.
 fn shown() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let readme = fs::read_to_string(path).expect("the README is there");
-    let block = readme
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/demo.md");
+    let page = fs::read_to_string(path).expect("the page is there");
+    let block = page
         .split("```text\n")
         .find(|block| block.starts_with("A small web of "))
-        .expect("README.md shows the demo in a block of text");
+        .expect("docs/demo.md shows the demo in a block of text");
     let (block, _) = block.split_once("```").expect("the block ends");
     block.to_owned()
 }
@@ -45,7 +45,7 @@ fn stable(output: &str, data: &str, program: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_demo_is_as_the_readme_shows_it() {
+fn the_demo_is_as_its_page_shows_it() {
     let place = tempfile::tempdir().expect("there is a directory for temporary files");
     let data = place.path().join("data");
     let output = demo(&data, &[]);
@@ -56,7 +56,7 @@ fn the_demo_is_as_the_readme_shows_it() {
     for (found, shown) in found.iter().zip(&shown) {
         assert_eq!(
             found, shown,
-            "the demo prints the left line, README.md has the right one; all of it:\n{}",
+            "the demo prints the left line, docs/demo.md has the right one; all of it:\n{}",
             output.stdout
         );
     }

@@ -2,8 +2,9 @@
 //! web's log, from the archive and from the fetch log. What one room does alone is tested beside
 //! its code.
 //!
-//! - `readme`: that the README shows what `--help` prints.
-//! - `demo`: the first command of README.md, against what is shown there.
+//! - `readme`: that the README is short, and docs/commands.md shows what `--help` prints.
+//! - `demo`: the demo, against what docs/demo.md shows.
+//! - `guide`: every command that README.md and the guide show, with its output.
 //! - `crawl`, `resume`, `archive`, `robots`: what is fetched, how often, and what is kept.
 //! - `archive_files`, `upload`: the life of the archive's files, and how they leave.
 //! - `requisites`: files that pages need to be shown.
@@ -51,6 +52,7 @@
 //! - `web`, `smoke`: the web, and its own tests. `dns`, `tls_servers`: what it does not have.
 
 mod demo;
+mod guide;
 mod readme;
 
 mod crawl;

@@ -1,8 +1,8 @@
-//! README.md shows what the binary prints for `--help`.
+//! README.md is short, and docs/commands.md shows what the binary prints for `--help`.
 
 use std::fs;
-use std::path::Path;
 
+use crate::config::{read, root};
 use crate::run::{gleaner, run};
 
 /// Which options a crawl has, the common ones first, with one line about each.
@@ -15,14 +15,25 @@ fn options_of_a_crawl_are_grouped() {
     insta::assert_snapshot!("options_of_a_crawl", lines.join("\n"));
 }
 
+/// Lines of README.md: it is read before anything is known, so it says little, and links.
+const MAX_LINES: usize = 150;
+
+#[test]
+fn the_readme_is_short() {
+    let lines = read("README.md").lines().count();
+    assert!(
+        lines <= MAX_LINES,
+        "README.md has {lines} lines: move some to docs/"
+    );
+}
+
 /// With `UPDATE_DOCS` set, writes what it would compare.
 #[test]
-fn the_usage_in_the_readme_is_that_of_the_binary() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let readme = fs::read_to_string(&path).expect("the README is there");
-    let (before, section) = readme
+fn the_commands_are_those_of_the_binary() {
+    let page = read("docs/commands.md");
+    let (before, section) = page
         .split_once("\n## Usage\n\n```text\n")
-        .expect("README.md has a section on usage that begins with a block of text");
+        .expect("docs/commands.md has a section on usage that begins with a block of text");
     let (shown, after) = section.split_once("```\n").expect("the block ends");
     // The width is that of no terminal, whatever the test runs in.
     let mut command = gleaner(&["--help"]);
@@ -32,11 +43,12 @@ fn the_usage_in_the_readme_is_that_of_the_binary() {
     let help = lines.join("\n") + "\n";
     if std::env::var_os("UPDATE_DOCS").is_some() {
         let written = format!("{before}\n## Usage\n\n```text\n{help}```\n{after}");
-        fs::write(&path, written).expect("the README can be written");
+        fs::write(root().join("docs/commands.md"), written).expect("the page can be written");
     } else {
         assert_eq!(
             shown, help,
-            "README.md differs from `gleaner --help`: UPDATE_DOCS=1 cargo test --test it readme"
+            "docs/commands.md differs from `gleaner --help`: \
+             UPDATE_DOCS=1 cargo test --test it readme"
         );
     }
 }

@@ -59,10 +59,21 @@ impl Authority {
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .expect("ring knows them");
-        self.complete(config.with_no_client_auth(), name, flaw, protocols)
+        let names = vec![name.to_owned()];
+        self.complete(config.with_no_client_auth(), names, flaw, protocols)
     }
 
-    /// The same, which knows TLS 1.2 only.
+    /// The server's side for all of these names, over HTTP/1.1.
+    pub fn server_of(&self, names: &[String]) -> ServerConfig {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("ring knows them")
+            .with_no_client_auth();
+        self.complete(config, names.to_vec(), Flaw::None, &["http/1.1"])
+    }
+
+    /// The server's side for a name, which knows TLS 1.2 only.
     pub fn old_server(&self, name: &str) -> ServerConfig {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ServerConfig::builder_with_provider(provider)
@@ -70,7 +81,7 @@ impl Authority {
             .expect("ring knows it");
         self.complete(
             config.with_no_client_auth(),
-            name,
+            vec![name.to_owned()],
             Flaw::None,
             &["http/1.1"],
         )
@@ -79,11 +90,11 @@ impl Authority {
     fn complete(
         &self,
         config: rustls::ConfigBuilder<ServerConfig, rustls::server::WantsServerCert>,
-        name: &str,
+        names: Vec<String>,
         flaw: Flaw,
         protocols: &[&str],
     ) -> ServerConfig {
-        let mut params = CertificateParams::new([name.to_owned()]).expect("a name");
+        let mut params = CertificateParams::new(names).expect("they are names");
         match flaw {
             Flaw::Expired => params.not_after = date_time_ymd(2020, 1, 1),
             Flaw::NotYetValid => params.not_before = date_time_ymd(2090, 1, 1),
