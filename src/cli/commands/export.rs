@@ -178,7 +178,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
 /// The crawls that were read, and the files that were written.
 type Exported = (Vec<CrawlRead>, Vec<Written>);
 
-/// Says what packages lack.
+/// Says what packages lack, and what they need.
 fn tell_left_out(packed: &Packed, screen: &Screen) {
     if packed.open > 0 {
         let files = count(packed.open as u64, "file");
@@ -191,6 +191,33 @@ fn tell_left_out(packed: &Packed, screen: &Screen) {
         screen.say(&format!(
             "{files} of the archive are missing; archive.also_in says where files were moved to"
         ));
+    }
+    let own = |name: &&String| !packed.files.iter().any(|file| file.name == **name);
+    let others: Vec<&str> = packed
+        .requires
+        .iter()
+        .filter(own)
+        .map(String::as_str)
+        .collect();
+    if !others.is_empty() {
+        screen.say(&format!(
+            "{} to records that are not packed here: open packages of {} with it, or players lack these pages",
+            refer(packed.revisits),
+            others.join(", ")
+        ));
+    }
+    if packed.dangling > 0 {
+        screen.say(&format!(
+            "{} to records that no archive at hand has: players lack these pages",
+            refer(packed.dangling)
+        ));
+    }
+}
+
+fn refer(revisits: u64) -> String {
+    match revisits {
+        1 => "1 revisit refers".to_owned(),
+        _ => format!("{} refer", count(revisits, "revisit")),
     }
 }
 
