@@ -44,7 +44,7 @@ pub use erase::{
 pub use foreign::RecordStream;
 pub use id::{Digest, DigestAlgorithm, RecordId};
 pub use memory::MemoryArchive;
-pub use names::{FileNames, is_archive_file, number_of, whole_name};
+pub use names::{FileNames, crawl_of, is_archive_file, number_of, whole_name};
 pub use opening::warcinfo_member;
 pub use pack::{
     MAX_DELTA_CONTENT, MAX_PACKED, PackBase, PackError, PackedBody, compress, pack, unpack,

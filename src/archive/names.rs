@@ -118,6 +118,20 @@ pub(super) fn crawl_and_number(path: &Path) -> Option<(String, u32)> {
     Some((format!("{start}-{crawl}"), number.parse().ok()?))
 }
 
+/// Returns by what the files of a crawl are told from those of others: its start and its id, the
+/// prefix of plain names, and for a file of anyone else its name without endings.
+pub fn crawl_of(name: &str) -> String {
+    if let Some((crawl, _)) = crawl_and_number(Path::new(name)) {
+        return crawl;
+    }
+    let stem = name.split('.').next().unwrap_or(name);
+    let is_number = |end: &str| end.len() >= 8 && end.bytes().all(|it| it.is_ascii_digit());
+    match stem.rsplit_once('-') {
+        Some((prefix, end)) if is_number(end) => prefix.to_owned(),
+        _ => stem.to_owned(),
+    }
+}
+
 /// Returns the number in the name of a file of some crawl; `None` for plain names and other files.
 pub fn number_of(name: &str) -> Option<u32> {
     crawl_and_number(Path::new(name)).map(|(_, number)| number)
@@ -170,6 +184,21 @@ mod tests {
         check("gleaner-00000012.warc.gz.open", None);
         check("gleaner-x-00000012.warc.gz", None);
         check("other-00000012.warc.gz", None);
+    }
+
+    #[test]
+    fn files_tell_their_crawl() {
+        for (name, crawl) in [
+            (
+                "news-2-20260102030405-0123abcd-00002.warc.gz",
+                "20260102030405-0123abcd",
+            ),
+            ("gleaner-00000000.warc.gz", "gleaner"),
+            ("rec-20260102-a1.warc.gz", "rec-20260102-a1"),
+            ("x", "x"),
+        ] {
+            assert_eq!(crawl_of(name), crawl);
+        }
     }
 
     #[test]

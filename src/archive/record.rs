@@ -194,9 +194,12 @@ impl Record {
         Record::of_revisit(capture, fields, head)
     }
 
-    /// Creates a revisit record for a 304 response (WARC/1.1, section 6.7.3): its headers, and a
-    /// reference to the response that is still valid with that one's payload digest, as far as they
-    /// are known.
+    /// Creates a revisit record for a 304 response (WARC/1.1, section 6.7.3): a reference to the
+    /// response that is still valid with that one's payload digest, as far as they are known, or
+    /// else its headers.
+    ///
+    /// Beside a reference it has no block: pywb and `ReplayWeb.page` take the head of a revisit, if
+    /// it has one, for that of the page, and a 304 shows nothing.
     pub fn not_modified(
         capture: &Capture<'_>,
         head: Vec<u8>,
@@ -204,11 +207,12 @@ impl Record {
     ) -> Record {
         let mut fields = captured(capture);
         fields.push(("WARC-Profile", NOT_MODIFIED.to_owned()));
-        if let Some((original, digest)) = refers_to {
-            fields.extend(digest.map(|digest| (PAYLOAD_DIGEST, digest.to_string())));
-            fields.extend(references(&original));
-        }
-        Record::of_revisit(capture, fields, head)
+        let Some((original, digest)) = refers_to else {
+            return Record::of_revisit(capture, fields, head);
+        };
+        fields.extend(digest.map(|digest| (PAYLOAD_DIGEST, digest.to_string())));
+        fields.extend(references(&original));
+        Record::of_revisit(capture, fields, Vec::new())
     }
 
     /// Creates a metadata record from `fields`, which become an `application/warc-fields` block.

@@ -29,7 +29,7 @@ pub use filter::{Filter, StatusRange};
 pub use language::Language;
 pub use manifest::{CrawlRead, Manifest, PackedFile, Written};
 pub use output::Output;
-pub use parquet::{Column, Kind, PageTable, ParquetOutput, Row, Value, dump_name};
+pub use parquet::{Column, Columns, Kind, PageTable, ParquetOutput, Row, Value, dump_name};
 pub use reading::{Found, Reader, Want};
 pub use wacz::{Packed, Packing, pack};
 pub use walk::{Source, Walked, walk};

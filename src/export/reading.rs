@@ -16,6 +16,8 @@ pub struct Want {
     pub text: bool,
     /// The same in this form.
     pub markup: Option<Markup>,
+    /// Its language, for which it is read if the log does not tell it.
+    pub language: bool,
 }
 
 /// A page that is given out.
@@ -54,7 +56,8 @@ impl Reader {
             return None;
         }
         // Lines of earlier versions do not tell the language.
-        let tells_language = page.detected.is_some() || filter.languages.is_empty();
+        let is_asked = want.language || !filter.languages.is_empty();
+        let tells_language = page.detected.is_some() || !is_asked;
         let read = match want.text || !tells_language {
             true => self.read(line, page, want.markup),
             false => None,

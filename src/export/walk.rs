@@ -10,6 +10,29 @@ use crate::corpus::{Worked, in_order};
 use crate::engine::{LogLine, Position};
 use crate::inspect::Feed;
 
+/// Bounds of what a thread gets at once, in lines and in bytes of the bodies that they are about:
+/// enough to be worth a change of threads, and little enough for what waits in memory.
+const PART_LINES: usize = 16;
+const PART_BYTES: u64 = 1 << 20;
+
+/// Lines that a thread gets at once.
+#[derive(Default)]
+struct Part {
+    lines: Vec<(LogLine, Position)>,
+    bytes: u64,
+}
+
+impl Part {
+    fn add(&mut self, line: LogLine, position: Position) {
+        self.bytes += line.size;
+        self.lines.push((line, position));
+    }
+
+    fn is_full(&self) -> bool {
+        self.lines.len() >= PART_LINES || self.bytes >= PART_BYTES
+    }
+}
+
 /// A crawl whose pages are given out.
 pub struct Source {
     /// Its data directory.
@@ -48,28 +71,40 @@ pub fn walk<T: Send>(
         in_order(
             None,
             |hand_over| {
-                while let Some((line, position)) = feed.read_line()? {
+                let mut part = Part::default();
+                let ended = loop {
+                    let (line, position) = match feed.read_line() {
+                        Ok(Some(read)) => read,
+                        Ok(None) => break Ok(()),
+                        Err(error) => break Err(error.into()),
+                    };
                     done.position = position;
                     done.lines += 1;
-                    if !hand_over((line, position)) {
-                        break;
+                    part.add(line, position);
+                    if part.is_full() && !hand_over(std::mem::take(&mut part)) {
+                        break Ok(());
+                    }
+                };
+                hand_over(part);
+                ended
+            },
+            |part: Part| {
+                let mut worked = Worked {
+                    values: Vec::with_capacity(part.lines.len()),
+                    failure: None,
+                };
+                for (line, position) in part.lines {
+                    let found = source.reader.find(&line, filter, want);
+                    let made = found.map(|found| make(found, source, position));
+                    match made.transpose() {
+                        Ok(made) => worked.values.extend(made.flatten()),
+                        Err(failure) => {
+                            worked.failure = Some(failure);
+                            break;
+                        }
                     }
                 }
-                Ok(())
-            },
-            |(line, position): (LogLine, Position)| {
-                let found = source.reader.find(&line, filter, want);
-                let made = found.map(|found| make(found, source, position));
-                match made.transpose() {
-                    Ok(made) => Worked {
-                        values: made.flatten().into_iter().collect(),
-                        failure: None,
-                    },
-                    Err(failure) => Worked {
-                        values: Vec::new(),
-                        failure: Some(failure),
-                    },
-                }
+                worked
             },
             &mut take,
         )?;

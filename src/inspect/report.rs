@@ -1,6 +1,6 @@
 //! What deduplication did for a crawl: duplicates by tier, distance and host, the largest clusters.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -11,7 +11,7 @@ use super::{Error, MAX_LISTED};
 use crate::dedup::{DocumentId, Similarity, Tier};
 use crate::engine::{Omissions, View};
 use crate::frontier::HostState;
-use crate::rows::{CrawlState, RequisiteCounters};
+use crate::rows::{Compared, Counters, CrawlState, EARLIER, RequisiteCounters};
 use crate::store::{Store, Table, decode, for_each};
 
 /// What deduplication did for a crawl since it began.
@@ -37,6 +37,9 @@ pub struct Report {
     /// Files that were fetched because pages need them. They are no pages.
     #[serde(default)]
     pub requisites: RequisiteCounters,
+    /// What earlier crawls spared this one, if it asks by what they got (`archive.since`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<SinceFigures>,
     /// The clusters with the most duplicates, largest first.
     pub largest: Vec<ClusterFigures>,
     /// The hosts with the highest share of duplicates, highest first.
@@ -63,6 +66,19 @@ pub struct TierFigures {
     /// Number of duplicates.
     pub pages: u64,
     /// Bytes of their bodies that did not have to be stored.
+    pub saved: u64,
+}
+
+/// What earlier crawls of the same sites spared one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SinceFigures {
+    /// Pages that are as an earlier crawl stored them.
+    pub unchanged: u64,
+    /// Pages of an earlier crawl that are others now.
+    pub changed: u64,
+    /// Responses of earlier crawls, of pages and of what these need, to which records refer.
+    pub records: u64,
+    /// Bytes of those responses in the earlier archives, which were not stored again.
     pub saved: u64,
 }
 
@@ -165,9 +181,30 @@ pub(super) fn report(view: &View, shown: ReportOptions) -> Result<Report, Error>
     report.omissions = Omissions::read(view.store(), false)?;
     if let Some(state) = CrawlState::read(view.store())? {
         report.received = state.counters.bytes;
+        report.since = since(view.store(), &state.counters)?;
         report.requisites = state.counters.requisites;
     }
     Ok(report)
+}
+
+/// The figures of earlier crawls; `None` if nothing was compared with any. A response that has the
+/// bytes of several URLs counts once.
+fn since(store: &dyn Store, counters: &Counters) -> Result<Option<SinceFigures>, Error> {
+    let mut figures = SinceFigures {
+        unchanged: counters.compared(Compared::UnchangedSince),
+        changed: counters.compared(Compared::ChangedSince),
+        ..SinceFigures::default()
+    };
+    let mut places = HashSet::new();
+    for_each(store, Table::Earlier, &[], &mut |_, row| {
+        let page = EARLIER.decode(row)?;
+        if page.confirmed.is_some() && places.insert((page.file, page.offset)) {
+            figures.records += 1;
+            figures.saved += page.length;
+        }
+        Ok(())
+    })?;
+    Ok((figures != SinceFigures::default()).then_some(figures))
 }
 
 /// Adds the figures of the hosts.

@@ -118,6 +118,7 @@ fn tests() -> Vec<Test> {
         scale::pages_admit_what_is_new: Need::Nothing,
         scale::nothing_is_lost_or_doubled_over_kills: Need::Nothing,
         tables::an_index_leads_others_to_records: Need::Python("fastwarc"),
+        tables::documents_are_the_unique_pages: Need::Python("datatrove"),
         tables::tables_are_read_by_others: Need::Python("duckdb"),
         tools::bash_takes_the_completions: Need::Program("bash"),
         tools::bodies_of_duplicates_are_rebuilt_by_other_hands: Need::Python("zstandard"),

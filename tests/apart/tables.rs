@@ -1,6 +1,7 @@
-//! What pyarrow, `DuckDB` and `FastWARC` make of tables and indexes.
+//! What pyarrow, `DuckDB`, `FastWARC` and datatrove make of tables, lines, indexes and archives.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::process::Command;
 
 use serde_json::Value;
@@ -10,7 +11,11 @@ use crate::run::{Output, Place, page, prepared, run};
 use crate::web::{Answer, Site, Web};
 
 fn read(arguments: &[&str]) -> Output {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/read_tables.py");
+    read_by("read_tables.py", arguments)
+}
+
+fn read_by(script: &str, arguments: &[&str]) -> Output {
+    let script = format!("{}/tests/tools/{script}", env!("CARGO_MANIFEST_DIR"));
     let mut command = Command::new(python());
     command.arg(script).args(arguments);
     run(prepared(command)).expect(0)
@@ -111,4 +116,92 @@ pub(crate) fn an_index_leads_others_to_records() {
         .collect();
     assert!(expected.len() >= 2);
     assert!(urls.keys().eq(expected.keys()), "{found:#?}");
+}
+
+/// Whoever reads the archive for a corpus gets each page once, whatever repeats it, and an export
+/// has the same documents with their texts.
+pub(crate) fn documents_are_the_unique_pages() {
+    let links = [
+        "/a", "/copy", "/packed", "/near", "/odd", "/latin", "/moved", "/missing", "/soft",
+        "/empty",
+    ];
+    let article = |end: &str| {
+        let sentences =
+            (0..60).map(|nth| format!("Of field {nth} the gleaners took what was left."));
+        let sentences: Vec<String> = sentences.collect();
+        format!(
+            "<!doctype html><title>t</title><main><p>{} {end}</p></main>",
+            sentences.join(" ")
+        )
+    };
+    let latin = page("caf\u{e9}", &[]);
+    let latin = latin.chars().map(|it| u32::from(it) as u8).collect();
+    let latin = Answer::with_type(200, "text/html; charset=iso-8859-1", latin);
+    let web = Web::start(vec![
+        Site::new()
+            .robots("User-agent: *\n")
+            .page("/", Answer::html(page("home", &links)))
+            .page("/a", Answer::html(article("In the evening.")))
+            .page("/copy", Answer::html(article("In the evening.")))
+            .page("/packed", Answer::gzip(article("In the evening.")))
+            .page("/near", Answer::html(article("In the morning.")))
+            .page(
+                "/odd",
+                Answer::html(page("odd", &[])).content_type("application/xhtml+xml"),
+            )
+            .page("/latin", latin)
+            .page("/moved", Answer::redirect(301, "/a"))
+            // An error page, and its bytes as a page.
+            .page(
+                "/missing",
+                Answer::with_type(404, "text/html", page("no", &[]).into()),
+            )
+            .page("/soft", Answer::html(page("no", &[])))
+            .page("/empty", Answer::status(204)),
+    ]);
+    let crawl = Place::new();
+    crawl.crawl(&[&web.url(0, "/")]);
+    let told = crawl.told(&["--unique"]);
+    let duplicates = crawl
+        .told(&[])
+        .into_iter()
+        .filter(|page| page["original"].is_string());
+    assert!(duplicates.count() >= 3, "{told:#?}");
+    let text = |line: &Value, name: &str| line[name].as_str().expect("a text").to_owned();
+    let sorted = |lines: &[Value], field: &str| {
+        let mut sorted: Vec<(String, String)> = lines
+            .iter()
+            .map(|it| (text(it, "url"), text(it, field)))
+            .collect();
+        sorted.sort();
+        sorted
+    };
+    let expected = sorted(&told, "text");
+    let expected_urls: Vec<&String> = expected.iter().map(|(url, _)| url).collect();
+    let unpacked = |kind: &str, directory: &str| {
+        read_by("read_documents.py", &[kind, directory])
+            .expect(0)
+            .json_lines()
+    };
+
+    let archive = crawl.data().join("warc");
+    let found = sorted(
+        &unpacked("warc", archive.to_str().expect("it is ASCII")),
+        "id",
+    );
+    let urls: Vec<&String> = found.iter().map(|(url, _)| url).collect();
+    assert_eq!(urls, expected_urls);
+
+    for (kind, name) in [("parquet", "train.parquet"), ("jsonl", "train.jsonl.zst")] {
+        let directory = crawl.data().with_file_name(kind);
+        fs::create_dir(&directory).expect("it is not there");
+        let path = directory.join(name);
+        let path = path.to_str().expect("it is ASCII");
+        let arguments = ["export", "--format", kind, "-o", path, "--unique"];
+        crawl.ask(&arguments).expect(0);
+        let lines = unpacked(kind, directory.to_str().expect("it is ASCII"));
+        assert_eq!(sorted(&lines, "text"), expected, "{kind}");
+        // Its documents are the archive's.
+        assert_eq!(sorted(&lines, "id"), found, "{kind}");
+    }
 }

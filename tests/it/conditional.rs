@@ -160,7 +160,8 @@ fn check_records(crawl: &Place, web: &Web) {
             let same = |name, of| assert_eq!(field(revisit, name), field(response, of));
             same("WARC-Refers-To", "WARC-Record-ID");
             same("WARC-Refers-To-Date", "WARC-Date");
-            assert!(revisit.block.starts_with(b"HTTP/1.1 304 "));
+            // Players would show its head in place of the page's.
+            assert!(revisit.block.is_empty(), "{revisit:?}");
             let id = field(revisit, "WARC-Record-ID");
             let request = (records.iter())
                 .find(|it| kind(it) == "request" && field(it, "WARC-Concurrent-To") == id)

@@ -231,3 +231,32 @@ fn a_kill_at_any_commit_is_followed_by_the_rest() {
     }
     assert!(kills > 8, "{kills}");
 }
+
+/// A copy of what goes has no record but the earlier crawl's of that: it gets one of its own, and
+/// going on brings nothing back.
+#[test]
+fn what_an_earlier_crawl_holds_of_a_copy_is_stored_by_this_one() {
+    let web = Web::start(vec![site()]);
+    let [first, second] = [(); 2].map(|()| Place::new());
+    first.crawl_by(SETTINGS, &[&web.url(0, "/")]);
+    let earlier = first.data();
+    let since = ["--since", earlier.to_str().expect("it is ASCII")];
+    let seed = web.url(0, "/");
+    second.crawl_by(SETTINGS, &[&*seed, since[0], since[1]]);
+    let (jo, copy) = (web.url(0, "/people/jo"), web.url(0, "/copy"));
+    let unchanged = second.status().counters.revisits["unchanged-since"];
+    // But for the near duplicate, of which the earlier crawl has no response.
+    assert_eq!(unchanged, 6);
+    let before = second.ask(&["show", &copy]).expect(0).stdout;
+    tells(&forget(&second, &[&jo]).expect(0), "forgot 1 page");
+    second.ask(&["check"]).expect(0);
+    let told = with(&second.data(), "/people/jo\r");
+    assert!(told.is_empty(), "{told:?}");
+    assert_eq!(second.ask(&["show", &copy]).expect(0).stdout, before);
+    web.clear_log();
+    second.crawl_by(SETTINGS, &since);
+    assert_eq!(asked(&web, "/people/jo"), 0);
+    let told = with(&second.data(), "/people/jo\r");
+    assert!(told.is_empty(), "{told:?}");
+    tells(&second.ask(&["why", &jo]).expect(0), "forgotten");
+}

@@ -232,6 +232,27 @@ fn a_second_crawl_costs_what_has_changed_and_finds_what_a_first_does() {
         "{summary:?}"
     );
 
+    let report = second.ask(&["report", "--json"]).expect(0).json();
+    let spared = &report["since"];
+    assert_eq!(spared["unchanged"], unchanged);
+    assert_eq!(spared["changed"], 4);
+    // One response has the bytes of the copy, too.
+    assert_eq!(spared["records"], unchanged - 1);
+    let lengths = read_records(&first.data()).into_iter();
+    let lengths = lengths
+        .filter(|it| kind(it) == "response")
+        .map(|it| it.length);
+    let (saved, all) = (spared["saved"].as_u64(), lengths.sum::<u64>());
+    assert!(
+        saved > Some(all / 2) && saved < Some(all),
+        "{saved:?} {all}"
+    );
+    let said = second.ask(&["report"]).expect(0);
+    assert!(
+        said.stdout
+            .contains("bytes of its responses not stored again")
+    );
+
     // A third quarter refers to whatever holds the payload.
     quarter.store(2, Ordering::SeqCst);
     web.clear_log();

@@ -76,9 +76,11 @@ fn parquet(place: &Place, name: &str, arguments: &[&str]) -> Vec<Map<String, Val
 fn rows_say_what_lines_say() {
     let Crawled { crawl, .. } = Crawled::new(3, 14, 31, "");
     let lines = lines(&[&crawl], "all.jsonl", &[]);
-    let all = parquet(&crawl, "all.parquet", &["--dump", "AUTUMN"]);
+    let all = parquet(&crawl, "all.parquet", &["--dump", "AUTUMN", "--markdown"]);
     assert_eq!(all.len(), lines.len());
+    let mut marked = 0;
     for (row, line) in all.iter().zip(&lines) {
+        marked += usize::from(row["markdown"].is_string());
         for (column, value) in row {
             let said = said(line, column);
             match (column.as_str(), value.as_f64(), said.as_f64()) {
@@ -89,6 +91,7 @@ fn rows_say_what_lines_say() {
             }
         }
     }
+    assert!(marked > 0);
     let unique = parquet(&crawl, "unique.parquet", &["--unique", "--quality"]);
     let told = crawl.told(&["--unique", "--quality"]);
     assert_eq!(unique.len(), told.len());
@@ -105,6 +108,45 @@ fn rows_say_what_lines_say() {
     assert_eq!(measured, 23 * unique.len());
 }
 
+/// A row has its text once unless both forms are asked for, and columns that are chosen have what
+/// they have among all.
+#[test]
+fn columns_may_be_chosen() {
+    let Crawled { crawl, .. } = Crawled::new(3, 14, 31, "");
+    let all = parquet(&crawl, "all.parquet", &["--quality"]);
+    assert!(all.iter().all(|row| !row.contains_key("markdown")));
+    for (name, columns) in [
+        ("plain", "url,text"),
+        ("unread", "title,url,language,id,words"),
+        ("measured", "quality_words,position"),
+    ] {
+        let chosen = parquet(&crawl, name, &["--columns", columns]);
+        assert_eq!(chosen.len(), all.len());
+        let columns: Vec<&str> = columns.split(',').collect();
+        for (row, all) in chosen.iter().zip(&all) {
+            assert_eq!(row.len(), columns.len());
+            for column in &columns {
+                assert_eq!(row[*column], all[*column], "{column}");
+            }
+        }
+    }
+    let refused = |arguments: &[&str], code, reason| {
+        export(&[&crawl], "no", arguments)
+            .0
+            .expect(code)
+            .says(&[reason]);
+    };
+    let columns = |columns| ["--format", "parquet", "--columns", columns];
+    refused(
+        &columns("url,body"),
+        2,
+        "no table has a column \"body\": give some of text, id",
+    );
+    refused(&columns("url,url"), 2, "asked for twice");
+    let both = [&columns("url")[..], &["--quality"]].concat();
+    refused(&both, 2, "cannot be used with");
+}
+
 #[test]
 fn options_of_tables_are_for_tables() {
     let web = Web::start(vec![linking(&["/a"])]);
@@ -113,7 +155,11 @@ fn options_of_tables_are_for_tables() {
     let (output, _) = export(&[&crawl], "a.jsonl", &["--format", "jsonl", "--quality"]);
     output
         .expect(2)
-        .says(&["--quality is for --format parquet"]);
+        .says(&["--columns, --markdown and --quality are for --format parquet"]);
+    let (output, _) = export(&[&crawl], "a", &["--format", "jsonl", "--columns", "url"]);
+    output.expect(2).says(&["give --fields"]);
+    let (output, _) = export(&[&crawl], "a", &["--format", "parquet", "--fields", "url"]);
+    output.expect(2).says(&["give --columns"]);
     let arguments = ["--format", "parquet", "--max-size", "1B"];
     let (output, path) = export(&[&crawl], "train.parquet", &arguments);
     output.expect(0);

@@ -347,3 +347,69 @@ fn what_cannot_be_packed_leaves_nothing_behind() {
     command.arg("--data-dir").arg(crawl.data());
     run(command).expect(2).says(&["are for --format wacz"]);
 }
+
+/// What a package's revisits refer to is in it, or the package says where: a player shows such a
+/// page only if it has both.
+#[test]
+fn a_package_names_what_its_revisits_refer_to() {
+    let web = Web::start(vec![
+        linking(&["/a", "/new"])
+            .page("/a", Answer::html(page("a", &["/copy"])))
+            .page("/copy", Answer::html(page("a", &["/copy"])))
+            .page("/new", Answer::html(page("new", &[]))),
+    ]);
+    let [first, second] = [(); 2].map(|()| Place::new());
+    first.crawl(&[&web.url(0, "/"), "--exclude", "*/new"]);
+    let earlier = first.data();
+    let earlier = earlier.to_str().expect("it is ASCII");
+    let since = [&*web.url(0, "/"), "--since", earlier, "--max-pages", "2"];
+    second.crawl(&since);
+    second.crawl(&[]);
+    let crawl_of = |place: &Place| {
+        let name = name(&closed(place)[0]);
+        let mut parts = name.rsplit('-');
+        let (id, start) = (parts.nth(1), parts.next());
+        format!("{}-{}", start.expect("a time"), id.expect("an id"))
+    };
+    let required = |path: &Path| {
+        let description = json(&unpacked(path)["datapackage.json"]);
+        description["relation"]["requires"].clone()
+    };
+    let (output, path) = wacz(&[&first], "first.wacz", &[]);
+    let said = output.expect(0);
+    assert!(!said.stderr.contains("refer"), "{said:?}");
+    assert_eq!(required(&path), Value::Null);
+    let (output, path) = wacz(&[&second], "second.wacz", &[]);
+    let id = crawl_of(&first);
+    let unchanged = second.status().counters.revisits["unchanged-since"];
+    assert_eq!(unchanged, 3);
+    output
+        .expect(0)
+        .says(&["3 revisits refer to records that are not packed here", &id]);
+    assert_eq!(required(&path), serde_json::json!([id]));
+    let (output, path) = wacz(&[&first, &second], "both.wacz", &[]);
+    let said = output.expect(0);
+    assert!(!said.stderr.contains("refer"), "{said:?}");
+    assert_eq!(required(&path), Value::Null);
+
+    // In several, each names the package that has it, and of those in one list nothing is said.
+    let (output, path) = wacz(&[&first, &second], "apart.wacz", &["--max-size", "1B"]);
+    let said = output.expect(0);
+    assert!(!said.stderr.contains("refer"), "{said:?}");
+    let parts = ["apart-00000.wacz", "apart-00001.wacz", "apart-00002.wacz"];
+    let needed = parts.map(|part| required(&path.with_file_name(part)));
+    assert_eq!(needed[0], Value::Null);
+    assert_eq!(needed[1], serde_json::json!(["apart-00000.wacz"]));
+    assert_eq!(needed[2], serde_json::json!(["apart-00000.wacz"]));
+
+    // What is lost is counted.
+    for file in closed(&first) {
+        fs::remove_file(file.with_added_extension("cdxj")).expect("it is there");
+        fs::remove_file(file).expect("it is there");
+    }
+    let (output, path) = wacz(&[&second], "alone.wacz", &[]);
+    output
+        .expect(0)
+        .says(&["3 revisits refer to records that no archive at hand has"]);
+    assert_eq!(required(&path), Value::Null);
+}

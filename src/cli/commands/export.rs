@@ -15,10 +15,9 @@ use crate::cli::progress::Counted;
 use crate::cli::words::count;
 use crate::engine::Position;
 use crate::export::{
-    self, CrawlRead, Error, Filter, Manifest, Output, Packed, Packing, PageTable, ParquetOutput,
-    Reader, Row, Source, StatusRange, Walked, Want, Written,
+    self, Columns, CrawlRead, Error, Filter, Manifest, Output, Packed, Packing, PageTable,
+    ParquetOutput, Reader, Row, Source, StatusRange, Walked, Want, Written,
 };
-use crate::page::Markup;
 use crate::units::Size;
 use crate::url::HostPattern;
 use jsonl::Fields;
@@ -29,6 +28,7 @@ use jsonl::Fields;
   gleaner export --data-dir one two -o texts.warc.wet.gz --format wet --without noai
   gleaner export --data-dir crawl -o more.jsonl --format jsonl --after pages.jsonl.zst.manifest.json
   gleaner export --data-dir crawl -o train.parquet --format parquet --unique --max-size 1GB
+  gleaner export --data-dir crawl -o texts.parquet --format parquet --columns url,title,text
   gleaner export --data-dir crawl -o index --format cc-index --dump AUTUMN-2026
   gleaner export --data-dir crawl -o crawl.wacz --format wacz --title \"My crawl\"
 
@@ -94,6 +94,13 @@ pub(crate) struct Arguments {
     /// directory]
     #[arg(long, value_name = "NAME")]
     dump: Option<String>,
+    /// With parquet, write these columns only, in this order [default: those of `FineWeb`, then
+    /// what gleaner knows of each page]
+    #[arg(long, value_name = "COLUMN,...", value_delimiter = ',', conflicts_with_all = ["markdown", "quality"])]
+    columns: Vec<String>,
+    /// With parquet, add a column with the text as Markdown
+    #[arg(long)]
+    markdown: bool,
     /// With parquet, add columns with measures of the text by which pages are chosen for corpora
     #[arg(long)]
     quality: bool,
@@ -109,7 +116,8 @@ enum Format {
     /// The closed files of the archive with an index and lists of pages, for players such as
     /// ReplayWeb.page; whole, without filters
     Wacz,
-    /// A table of pages: the columns of `FineWeb`, then what gleaner knows of each page
+    /// A table of pages: the columns of `FineWeb`, then what gleaner knows of each page; --columns
+    /// chooses
     Parquet,
     /// A directory with a table of captures: the columns of Common Crawl's index, sorted by URL
     CcIndex,
@@ -170,7 +178,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
 /// The crawls that were read, and the files that were written.
 type Exported = (Vec<CrawlRead>, Vec<Written>);
 
-/// Says what packages lack.
+/// Says what packages lack, and what they need.
 fn tell_left_out(packed: &Packed, screen: &Screen) {
     if packed.open > 0 {
         let files = count(packed.open as u64, "file");
@@ -183,6 +191,33 @@ fn tell_left_out(packed: &Packed, screen: &Screen) {
         screen.say(&format!(
             "{files} of the archive are missing; archive.also_in says where files were moved to"
         ));
+    }
+    let own = |name: &&String| !packed.files.iter().any(|file| file.name == **name);
+    let others: Vec<&str> = packed
+        .requires
+        .iter()
+        .filter(own)
+        .map(String::as_str)
+        .collect();
+    if !others.is_empty() {
+        screen.say(&format!(
+            "{} to records that are not packed here: open packages of {} with it, or players lack these pages",
+            refer(packed.revisits),
+            others.join(", ")
+        ));
+    }
+    if packed.dangling > 0 {
+        screen.say(&format!(
+            "{} to records that no archive at hand has: players lack these pages",
+            refer(packed.dangling)
+        ));
+    }
+}
+
+fn refer(revisits: u64) -> String {
+    match revisits {
+        1 => "1 revisit refers".to_owned(),
+        _ => format!("{} refer", count(revisits, "revisit")),
     }
 }
 
@@ -211,10 +246,19 @@ impl Arguments {
     /// Refuses options that the format does not heed.
     fn check(&self) -> Result<(), Failure> {
         if !self.fields.is_empty() && self.format != Format::Jsonl {
-            return Err(Failure::usage("--fields is for --format jsonl"));
+            return Err(Failure::usage(match self.format {
+                Format::Parquet => "--fields is for --format jsonl: give --columns",
+                _ => "--fields is for --format jsonl",
+            }));
         }
-        if self.quality && self.format != Format::Parquet {
-            return Err(Failure::usage("--quality is for --format parquet"));
+        let has_columns = !self.columns.is_empty() || self.markdown || self.quality;
+        if has_columns && self.format != Format::Parquet {
+            return Err(Failure::usage(match self.format {
+                Format::Jsonl if !self.columns.is_empty() => {
+                    "--columns is for --format parquet: give --fields"
+                }
+                _ => "--columns, --markdown and --quality are for --format parquet",
+            }));
         }
         let has_dump = matches!(self.format, Format::Parquet | Format::CcIndex);
         if self.dump.is_some() && !has_dump {
@@ -314,20 +358,20 @@ impl Arguments {
     }
 
     fn write_table(&self, sources: &[Source], progress: &Counted) -> Result<Exported, Failure> {
-        let table = PageTable {
-            dump: self.dump.clone(),
-            quality: self.quality,
+        let columns = match self.columns.as_slice() {
+            [] => Columns::Usual {
+                markdown: self.markdown,
+                quality: self.quality,
+            },
+            names => Columns::Named(names),
         };
+        let table = PageTable::new(self.dump.clone(), columns)?;
         let max_size = self.max_size.map(|size| size.0);
         let mut output = ParquetOutput::new(&self.output, max_size, &table.columns());
-        let want = Want {
-            text: true,
-            markup: Some(Markup::Markdown),
-        };
         let walked = export::walk(
             sources,
             &self.filter(),
-            want,
+            table.want(),
             |found, source, position| table.row(found, source, position).map(Some),
             |row: Row| {
                 progress.one();
@@ -342,7 +386,7 @@ impl Arguments {
         let mut output = Output::of_members(&self.output, max_size, export::opening);
         let want = Want {
             text: true,
-            markup: None,
+            ..Want::default()
         };
         let walked = export::walk(
             sources,

@@ -158,6 +158,7 @@ impl Question<'_> {
         let want = Want {
             text: !self.arguments.no_text,
             markup: self.arguments.format.markup(),
+            ..Want::default()
         };
         let Some(found) = self.reader.find(line, &self.filter, want) else {
             return Ok(None);

@@ -60,6 +60,20 @@ fn requisites(report: &Report) -> String {
     )
 }
 
+/// What earlier crawls spared this one.
+fn since(report: &Report) -> String {
+    let Some(of) = &report.since else {
+        return String::new();
+    };
+    format!(
+        "{:<12}{:>12}  pages of {} that an earlier crawl has; {} bytes of its responses not stored again\n",
+        "unchanged",
+        of.unchanged,
+        of.unchanged + of.changed,
+        of.saved,
+    )
+}
+
 /// The report for a person.
 fn in_words(report: &Report) -> String {
     let mut text = String::new();
@@ -78,6 +92,7 @@ fn in_words(report: &Report) -> String {
         share(report.saved, report.received),
     );
     text.push_str(&requisites(report));
+    text.push_str(&since(report));
     let left_out = left_out::in_words(&report.omissions);
     if !left_out.is_empty() {
         let _ = write!(text, "\n{left_out}");

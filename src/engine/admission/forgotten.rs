@@ -38,6 +38,11 @@ impl ForgottenNow {
         }
     }
 
+    /// Returns `true` if a URL, as it is written, is forgotten.
+    pub(crate) fn has(&self, (id, url): (UrlId, &str), group: &Group<'_>) -> Result<bool, Error> {
+        Ok(self.remembrance_of((id, url), group)? == Remembrance::Forgotten)
+    }
+
     /// Returns `true` if a URL was admitted, and was not told to come back since.
     pub(super) fn is_known(
         &self,

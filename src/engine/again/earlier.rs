@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use crate::archive::RecordKind;
 use crate::dedup::{Document, Fingerprints, Stored, StoredFor};
 use crate::engine::Error;
+use crate::engine::admission::ForgottenNow;
 use crate::engine::commit::Group;
 use crate::engine::visit::{Analysed, EarlierCapture, EarlierPart, Held, Judged, Since};
 use crate::fetch::Outcome;
@@ -16,10 +17,22 @@ use crate::store::{self, Store, Table};
 use crate::url::{Identity, UrlId};
 
 /// Takes in what a part of an earlier crawl's archive holds. The latest answer to a URL counts; a
-/// page that this crawl has found unchanged keeps the record that it refers to.
-pub(crate) fn remember(part: EarlierPart, group: &mut Group<'_>) -> Result<(), Error> {
+/// page that this crawl has found unchanged keeps the record that it refers to. What was forgotten
+/// is not taken in, nor what would be known by its URL.
+pub(crate) fn remember(
+    part: EarlierPart,
+    forgotten: &ForgottenNow,
+    group: &mut Group<'_>,
+) -> Result<(), Error> {
     let mut rows: BTreeMap<UrlId, EarlierPage> = BTreeMap::new();
     for capture in part.captures {
+        let is_named = match &capture.held {
+            Held::ReferredTo { url: (id, url), .. } => forgotten.has((*id, url), group)?,
+            Held::Here(_) | Held::Nowhere => false,
+        };
+        if is_named || forgotten.has((capture.id, &capture.url), group)? {
+            continue;
+        }
         let store = &*group.set.store;
         let row = |id: &UrlId| -> Result<Option<EarlierPage>, Error> {
             match rows.get(id) {

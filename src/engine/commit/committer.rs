@@ -174,7 +174,9 @@ impl Committer {
                 Entry::Seeds(seeds) => self.commit_seeds(seeds, now)?,
                 Entry::Known(known) => self.commit_known(known, now)?,
                 Entry::Earlier(part) => {
-                    let set = self.collect(now, |_, group| remember(part, group))?;
+                    let set = self.collect(now, |judge, group| {
+                        remember(part, &judge.gate.forgotten, group)
+                    })?;
                     self.write(set)?
                 }
                 Entry::PutBack(part) => self.put_back(*part, now)?,

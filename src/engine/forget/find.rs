@@ -18,7 +18,9 @@ use crate::engine::open::read_secret;
 use crate::engine::visit::Analysed;
 use crate::frontier::{Forgotten, Selection, ids_of};
 use crate::journal::{Acknowledged, LogError, LogReader, Position, RecordPlace};
-use crate::rows::{ArchiveNames, DiskState, Fate, Judgement, KEPT, Likeness, PAGES, PageRecord};
+use crate::rows::{
+    ArchiveNames, DiskState, EARLIER, Fate, Judgement, KEPT, Likeness, PAGES, PageRecord,
+};
 use crate::store::{Store, Table, decode, keys};
 use crate::url::{self, Identity};
 
@@ -162,11 +164,12 @@ impl Finder {
                     Orphanage::new(&*self.store, &self.data, &self.identity, &self.options);
                 let orphans = orphanage.some(visits)?;
                 done.next = Some(match orphans.is_empty() {
-                    true => ForgetCursor::Remove(Vec::new()),
+                    true => ForgetCursor::Earlier(Vec::new()),
                     false => ForgetCursor::Orphans,
                 });
                 Ok(What::Orphans(orphans))
             }
+            ForgetCursor::Earlier(from) => self.earlier(&from, selected, done),
             ForgetCursor::Remove(from) => {
                 let mut removed = Vec::new();
                 let next = self.rows(Table::Pages, &[], &from, &mut |key, row| {
@@ -437,6 +440,29 @@ impl Finder {
         done.next = Some(match next {
             Some(next) => ForgetCursor::Groups(next),
             None => ForgetCursor::Orphans,
+        });
+        Ok(What::Note(found))
+    }
+
+    /// Searches what earlier crawls hold of pages that stay: of one that has the bytes of a page
+    /// that goes, the row names that page. Orphans are read by their rows, so these go behind them.
+    fn earlier(
+        &self,
+        from: &[u8],
+        selected: &Selected,
+        done: &mut ForgetDone,
+    ) -> Result<What, Error> {
+        let mut found = Found::default();
+        let next = self.rows(Table::Earlier, &[], from, &mut |key, row| {
+            let page = EARLIER.decode(row)?;
+            if page.url.is_some_and(|url| selected.has(&url)) {
+                found.earlier.push(key.to_vec());
+            }
+            Ok(())
+        })?;
+        done.next = Some(match next {
+            Some(next) => ForgetCursor::Earlier(next),
+            None => ForgetCursor::Remove(Vec::new()),
         });
         Ok(What::Note(found))
     }

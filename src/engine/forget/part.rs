@@ -42,6 +42,8 @@ pub enum ForgetCursor {
     Groups(Vec<u8>),
     /// Judges pages again that rest on what goes.
     Orphans,
+    /// Searches what earlier crawls hold, from this key on.
+    Earlier(Vec<u8>),
     /// Removes page records, from this key on.
     Remove(Vec<u8>),
     /// Overwrites records.
@@ -136,6 +138,8 @@ pub(crate) struct Found {
     pub(crate) orphans: Vec<Vec<u8>>,
     /// Keys of rows that tell of a group named by what goes.
     pub(crate) groups: Vec<Vec<u8>>,
+    /// Keys of what earlier crawls hold of pages that stay, under the URL of what goes.
+    pub(crate) earlier: Vec<Vec<u8>>,
 }
 
 impl ForgetOrder {

@@ -7,8 +7,8 @@ use crate::engine::options::Options;
 use crate::engine::testing::*;
 use crate::frontier::{MAX_RULES, Moment, Remembrance, Selection};
 use crate::journal::{Bodies, LogReader, Position};
-use crate::rows::{DiskState, PAGES};
-use crate::store::{Table, for_each};
+use crate::rows::{DiskState, EARLIER, EarlierPage, PAGES};
+use crate::store::{Batch, Durability, Table, for_each};
 use crate::url::{HostKey, parse};
 
 const NEAR: &str = "http://d.example/near";
@@ -371,4 +371,38 @@ fn an_order_with_too_many_rules_is_refused() {
     let host = HostKey::of(&parse(ORIGINAL).unwrap());
     let forgotten = world.committer().gate.forgotten.0.load();
     assert!(!forgotten.rules().has_host(&host));
+}
+
+/// What an earlier crawl has of a page may be known by the URL of another with the same bytes.
+#[test]
+fn what_earlier_crawls_hold_does_not_tell_what_goes() {
+    let mut world = five();
+    let page = |url: &str| EarlierPage {
+        file: 0,
+        offset: 0,
+        length: 100,
+        record: [1; 16],
+        url: Some(url.to_owned()),
+        date: 0,
+        payload: [2; 32],
+        form: 0,
+        validators: None,
+        seen: 0,
+        confirmed: None,
+    };
+    let keys: Vec<_> = ["http://x.example/1", "http://x.example/2"]
+        .iter()
+        .map(|url| *world.id(url).as_bytes())
+        .collect();
+    let mut batch = Batch::new();
+    EARLIER.put(&mut batch, keys[0], &page(ORIGINAL));
+    EARLIER.put(&mut batch, keys[1], &page(OTHER));
+    world.store().commit(batch, Durability::Disk).unwrap();
+    let told = world.tells("a-long-way");
+    assert!(told.iter().any(|it| it.starts_with("Earlier")), "{told:?}");
+    world.forget(&order(&[ORIGINAL], &[]));
+    assert_eq!(world.tells("a-long-way"), [""; 0]);
+    let left = |key: &[u8]| EARLIER.get(&*world.store(), key).unwrap();
+    assert_eq!(left(&keys[0]), None);
+    assert_eq!(left(&keys[1]), Some(page(OTHER)));
 }

@@ -33,7 +33,8 @@ use crate::store::{Batch, Durability, Row, Store, Table, decode, encode, keys};
 type Migration = fn(&dyn Store) -> Result<Batch, Error>;
 
 /// The steps from each format since [`OLDEST`] to the next.
-const STEPS: [Migration; (FORMAT - OLDEST) as usize] = [split_state, one_suspicion, requisites];
+const STEPS: [Migration; (FORMAT - OLDEST) as usize] =
+    [split_state, one_suspicion, requisites, forgotten];
 
 /// Brings the rows of a directory up to date.
 pub(super) fn migrate(
@@ -304,6 +305,13 @@ fn requisites(store: &dyn Store) -> Result<Batch, Error> {
     };
     batch.put(Table::Meta, keys::meta::STATE, encode(&state));
     Ok(batch)
+}
+
+/// From 14 to 15: the rows stay as they are, and others may be beside them from now on. They say
+/// what was forgotten, which a version that does not read them would fetch again, and what is in
+/// the archives of earlier crawls, which it would look for in its own.
+fn forgotten(_: &dyn Store) -> Result<Batch, Error> {
+    Ok(Batch::new())
 }
 
 /// Returns the host and the kind of a row of a host in `Learned`.

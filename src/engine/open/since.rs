@@ -198,16 +198,14 @@ fn capture(record: &ReadRecord, file: u32, identity: &Identity) -> Option<Earlie
     if !matches!(kind, "response" | "revisit") {
         return None;
     }
-    let (head, payload) = record.http_parts()?;
-    let exchange = Exchange::from_archive(head, payload, started, None)?;
-    let sent = exchange.conditions();
-    let validators = Validators {
-        etag: sent.etag.map(str::to_owned),
-        last_modified: sent.last_modified.map(str::to_owned),
-    };
-    let validators = Some(validators).filter(|it| it.etag.is_some() || it.last_modified.is_some());
+    let answer = record
+        .http_parts()
+        .and_then(|(head, payload)| Exchange::from_archive(head, payload, started, None));
+    let validators = answer.as_ref().and_then(validators_of);
     if kind == "revisit" {
-        if !matches!(exchange.status, 200 | 304) {
+        // What one without a head refers to has a status.
+        let is_success = |answer: &Exchange| matches!(answer.status, 200 | 304);
+        if !answer.as_ref().map_or(record.block.is_empty(), is_success) {
             return None;
         }
         let original = record.header("WARC-Refers-To").and_then(RecordId::parse);
@@ -222,6 +220,7 @@ fn capture(record: &ReadRecord, file: u32, identity: &Identity) -> Option<Earlie
             },
         ));
     }
+    let exchange = answer?;
     // A part of a page, or nothing, is nothing to be referred to.
     if exchange.status != 200
         || exchange.body.is_empty()
@@ -248,6 +247,17 @@ fn capture(record: &ReadRecord, file: u32, identity: &Identity) -> Option<Earlie
         true => of(validators, Held::Here(held)),
         false => of(None, Held::Nowhere),
     })
+}
+
+/// Returns what the head of an answer has to be asked for by.
+fn validators_of(answer: &Exchange) -> Option<Validators> {
+    let sent = answer.conditions();
+    let validators = Validators {
+        etag: sent.etag.map(str::to_owned),
+        last_modified: sent.last_modified.map(str::to_owned),
+    };
+    let has_any = validators.etag.is_some() || validators.last_modified.is_some();
+    has_any.then_some(validators)
 }
 
 /// Returns the id and the text of a URL that a record names, as it is written, if it can be

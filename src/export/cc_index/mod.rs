@@ -38,7 +38,7 @@ pub fn index_columns(
     // The language may have to be read from the text.
     let want = Want {
         text: true,
-        markup: None,
+        ..Want::default()
     };
     let walked = walk(
         sources,

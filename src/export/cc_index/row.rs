@@ -8,7 +8,7 @@ use super::super::parquet::{Column, Kind, Row, Value, dump_name};
 use super::super::reading::Found;
 use super::super::walk::Source;
 use super::super::wet::three_letters;
-use crate::archive::{DigestAlgorithm, ReadRecord, RecordKind};
+use crate::archive::{DigestAlgorithm, ReadRecord, RecordKind, crawl_of};
 use crate::engine::RecordPlace;
 use crate::url::{self, Suffixes, Url, surt};
 
@@ -176,7 +176,7 @@ fn row(
         Value::text(Some(place.file.as_str())),
         Value::int(Some(offset)),
         Value::int(Some(length)),
-        Value::text(Some(segment(&place.file))),
+        Value::Text(crawl_of(&place.file)),
     ])
 }
 
@@ -200,19 +200,6 @@ fn charset(content_type: &str) -> Option<&'static str> {
     Some(Encoding::for_label(label.as_bytes())?.name())
 }
 
-/// What the files of a run of a crawl have in common: the crawl's start and id in their names.
-fn segment(file: &str) -> &str {
-    let stem = file.split('.').next().unwrap_or(file);
-    let Some((stem, _)) = stem.rsplit_once('-') else {
-        return stem;
-    };
-    let mut dashes = stem.rmatch_indices('-');
-    match dashes.nth(1) {
-        Some((at, _)) => stem.get(at + 1..).unwrap_or(stem),
-        None => stem,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,9 +214,6 @@ mod tests {
             Some("windows-1252")
         );
         assert_eq!(charset("text/html"), None);
-        let name = "news-2-20260102030405-0123abcd-00002.warc.gz";
-        assert_eq!(segment(name), "20260102030405-0123abcd");
-        assert_eq!(segment("gleaner-00000000.warc.gz"), "gleaner");
         assert!(directory_name("CC-MAIN_2026.1").is_ok());
         for name in ["", "a/b", "a b", "ä"] {
             assert!(directory_name(name).is_err(), "{name}");

@@ -1,43 +1,41 @@
-//! Parquet files of a bounded size, in row groups of a bounded size.
+//! Rows on their way to Parquet files: collected by columns here, written by a thread, so that who
+//! makes rows does not wait while others are encoded and compressed.
 
 use std::io;
 use std::path::{Path, PathBuf};
-
-use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, ZstdLevel};
-use parquet::errors::ParquetError;
-use parquet::file::properties::{CdcOptions, WriterProperties};
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread::{self, JoinHandle};
 
 use super::super::error::Error;
 use super::super::manifest::Written;
-use super::super::staged::{Hashed, Staged, numbered};
+use super::files::{Batch, Files};
 use super::table::{Column, Row, Rows};
-
-/// Level of zstd.
-const LEVEL: i32 = 3;
-
-/// Bounds of a row group: bytes as they are in the file, and rows. A reader decompresses one at a
-/// time, and so does whoever shows a table in a browser.
-const GROUP_BYTES: usize = 64 << 20;
-const GROUP_ROWS: usize = 10_000;
 
 /// Bounds of what is handed to the writer at once.
 const BATCH_BYTES: usize = 4 << 20;
 const BATCH_ROWS: usize = 1_000;
+
+/// Number of batches that wait for the writer.
+const WAITING: usize = 1;
 
 /// Writes rows to files.
 pub struct ParquetOutput {
     path: PathBuf,
     max_size: Option<u64>,
     rows: Rows,
-    open: Option<Open>,
-    written: Vec<Written>,
+    writer: Option<Writer>,
 }
 
-struct Open {
-    staged: Staged,
-    writer: ArrowWriter<Hashed>,
-    pages: u64,
+/// The thread that writes.
+struct Writer {
+    to: SyncSender<Message>,
+    thread: JoinHandle<Result<Vec<Written>, Error>>,
+}
+
+enum Message {
+    Write(Batch),
+    /// There is no more, and all that was written is to be kept.
+    End,
 }
 
 impl ParquetOutput {
@@ -48,8 +46,7 @@ impl ParquetOutput {
             path: path.to_owned(),
             max_size,
             rows: Rows::new(columns),
-            open: None,
-            written: Vec::new(),
+            writer: None,
         }
     }
 
@@ -69,102 +66,77 @@ impl ParquetOutput {
 
     /// Ends the last file, and returns what was written. There is one file at least.
     pub fn finish(mut self) -> Result<Vec<Written>, Error> {
-        if self.rows.count > 0 || self.written.is_empty() && self.open.is_none() {
+        if self.rows.count > 0 || self.writer.is_none() {
             self.write_batch()?;
         }
-        self.end_file()?;
-        Ok(std::mem::take(&mut self.written))
+        self.send(Message::End)?;
+        match self.writer.take() {
+            Some(writer) => writer.end(),
+            None => Ok(Vec::new()),
+        }
     }
 
     fn write_batch(&mut self) -> Result<(), Error> {
-        // What is collected is at most as large in the file, in front of which it ends.
-        let is_full = |open: &Open| {
-            let writer = &open.writer;
-            let size = writer.bytes_written() + writer.in_progress_size() + self.rows.bytes;
-            open.pages > 0 && self.max_size.is_some_and(|max| size as u64 > max)
-        };
-        if self.open.as_ref().is_some_and(is_full) {
-            self.end_file()?;
-        }
-        let open = match &mut self.open {
-            Some(open) => open,
+        let (rows, bytes) = (self.rows.count as u64, self.rows.bytes);
+        let batch = self.rows.take();
+        let batch =
+            batch.map_err(|error| Error::io("write to", &self.path)(io::Error::other(error)))?;
+        self.send(Message::Write(Batch { batch, rows, bytes }))
+    }
+
+    fn send(&mut self, message: Message) -> Result<(), Error> {
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
             none => {
-                let path = match self.max_size {
-                    None => self.path.clone(),
-                    Some(_) => numbered(&self.path, self.written.len()),
-                };
-                none.insert(Open::create(&path, &self.rows)?)
+                let files = Files::new(&self.path, self.max_size, &self.rows);
+                none.insert(Writer::start(files).map_err(Error::io("write", &self.path))?)
             }
         };
-        let rows = self.rows.count as u64;
-        let batch = self.rows.take();
-        let batch = batch.map_err(|error| open.wrong()(ParquetError::from(error)))?;
-        let written = open.writer.write(&batch);
-        written.map_err(|error| open.wrong()(error))?;
-        open.pages += rows;
-        Ok(())
-    }
-
-    fn end_file(&mut self) -> Result<(), Error> {
-        if let Some(open) = self.open.take() {
-            self.written.push(open.finish()?);
+        if writer.to.send(message).is_ok() {
+            return Ok(());
         }
-        Ok(())
+        // It ends before it is told to only if it failed.
+        match self.writer.take() {
+            Some(writer) => writer.end().map(drop),
+            None => Ok(()),
+        }
     }
 }
 
-impl Open {
-    fn create(path: &Path, rows: &Rows) -> Result<Self, Error> {
-        let (staged, file) = Staged::create(path)?;
-        let wrong = wrong(staged.path());
-        let level = ZstdLevel::try_new(LEVEL).unwrap_or_default();
-        let mut properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(level))
-            .set_max_row_group_bytes(Some(GROUP_BYTES))
-            .set_max_row_group_row_count(Some(GROUP_ROWS))
-            // Pages end where the content says, so that stores that keep equal pieces once need
-            // only what is new of a file that was written again.
-            .set_content_defined_chunking(Some(CdcOptions::default()));
-        for name in &rows.distinct {
-            properties = properties.set_column_dictionary_enabled((*name).into(), false);
+impl Drop for ParquetOutput {
+    fn drop(&mut self) {
+        // What was not ended is removed by the thread, and is to be gone when this returns.
+        if let Some(Writer { to, thread }) = self.writer.take() {
+            drop(to);
+            let _ = thread.join();
         }
-        let properties = Some(properties.build());
-        let writer = ArrowWriter::try_new(Hashed::new(file), rows.schema(), properties);
-        Ok(Self {
-            writer: writer.map_err(wrong)?,
-            staged,
-            pages: 0,
-        })
-    }
-
-    fn wrong(&self) -> impl FnOnce(ParquetError) -> Error + use<> {
-        wrong(self.staged.path())
-    }
-
-    fn finish(self) -> Result<Written, Error> {
-        let wrong = self.wrong();
-        let file = self.writer.into_inner().map_err(wrong)?;
-        let name = self.staged.name();
-        let (bytes, sha256) = self.staged.finish_hashed(file)?;
-        Ok(Written {
-            name,
-            bytes,
-            sha256,
-            pages: self.pages,
-        })
     }
 }
 
-/// Maps an error of the writer, whose cause is often the system's.
-fn wrong(path: &Path) -> impl FnOnce(ParquetError) -> Error + use<> {
-    let wrong = Error::io("write to", path.to_owned());
-    |error| {
-        wrong(match error {
-            ParquetError::External(cause) => match cause.downcast::<io::Error>() {
-                Ok(error) => *error,
-                Err(cause) => io::Error::other(cause),
-            },
-            error => io::Error::other(error),
-        })
+impl Writer {
+    fn start(files: Files) -> io::Result<Self> {
+        let (to, from) = mpsc::sync_channel(WAITING);
+        let thread = thread::Builder::new()
+            .name("table".to_owned())
+            .spawn(move || write(files, &from))?;
+        Ok(Self { to, thread })
     }
+
+    fn end(self) -> Result<Vec<Written>, Error> {
+        drop(self.to);
+        let ended = self.thread.join();
+        ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+/// Writes what comes. If it is not told that this is all, whoever sent it gave up, and the last
+/// file is removed.
+fn write(mut files: Files, from: &Receiver<Message>) -> Result<Vec<Written>, Error> {
+    while let Ok(message) = from.recv() {
+        match message {
+            Message::Write(batch) => files.write(&batch)?,
+            Message::End => return files.finish(),
+        }
+    }
+    Ok(Vec::new())
 }

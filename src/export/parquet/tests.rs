@@ -27,20 +27,63 @@ fn schema(columns: &[Column]) -> String {
 /// Whoever reads these files relies on their columns: a change of them is one for users.
 #[test]
 fn columns_are_the_ones_that_are_committed() {
-    let columns = PageTable {
-        quality: true,
-        ..PageTable::default()
+    let columns = |markdown, quality| {
+        let columns = Columns::Usual { markdown, quality };
+        PageTable::new(None, columns).unwrap().columns()
     };
-    let found = schema(&columns.columns());
+    let all = columns(true, true);
+    let found = schema(&all);
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(Path::new(file!()).with_file_name("schema.txt"), &found).unwrap();
     }
     assert_eq!(found, include_str!("schema.txt"));
-    // Measures are the last ones, and there only if they are asked for.
-    let without = PageTable::default().columns();
-    assert!(columns.columns().starts_with(&without));
+    // Measures are the last ones, and there only if they are asked for, as Markdown is.
+    let with_markdown = columns(true, false);
+    assert!(all.starts_with(&with_markdown));
     let is_measure = |it: &Column| it.name.starts_with("quality_");
-    assert!(columns.columns()[without.len()..].iter().all(is_measure));
+    assert!(all[with_markdown.len()..].iter().all(is_measure));
+    let mut without = with_markdown;
+    without.retain(|it| it.name != "markdown");
+    assert_eq!(columns(false, false), without);
+    assert_eq!(without.len(), 39);
+}
+
+fn named(names: &[&str]) -> Result<PageTable, String> {
+    let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+    PageTable::new(None, Columns::Named(&names)).map_err(|error| error.to_string())
+}
+
+#[test]
+fn columns_that_are_named_are_there_in_that_order() {
+    let table = named(&["url", "quality_words", "text"]).unwrap();
+    let columns = table.columns();
+    let names: Vec<&str> = columns.iter().map(|it| it.name).collect();
+    assert_eq!(names, ["url", "quality_words", "text"]);
+    let refused = named(&["url", "txt"]).unwrap_err();
+    assert!(
+        refused.contains("\"txt\": give some of text, id, dump,"),
+        "{refused}"
+    );
+    assert!(refused.ends_with("quality_curly_bracket"), "{refused}");
+    let refused = named(&["url", "text", "url"]).unwrap_err();
+    assert!(refused.contains("\"url\" is asked for twice"), "{refused}");
+}
+
+/// A page is read only if a column needs it.
+#[test]
+fn what_is_read_follows_from_the_columns() {
+    for (names, text, markdown, language) in [
+        (&["url", "title", "words"][..], false, false, false),
+        (&["text", "url"], true, false, false),
+        (&["markdown"], true, true, false),
+        (&["kept", "language_score"], true, false, true),
+        (&["quality_words"], true, false, false),
+        (&["detected_language"], false, false, true),
+    ] {
+        let want = named(names).unwrap().want();
+        let found = (want.text, want.markup.is_some(), want.language);
+        assert_eq!(found, (text, markdown, language), "{names:?}");
+    }
 }
 
 const NUMBERED: [Column; 2] = [

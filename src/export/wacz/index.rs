@@ -9,12 +9,12 @@ use flate2::write::GzEncoder;
 use serde::Serialize;
 
 use super::super::error::Error;
+use super::lines::for_each_line;
 use super::members::Member;
+use super::referred::Payloads;
 use super::spool::Spool;
 use super::zip_file::{Package, hex_digest};
 use crate::archive::{LineSorter, SortedLines};
-use crate::corpus::{self, warc};
-use crate::inspect::chain;
 
 /// Lines of a block. A player fetches one for each lookup.
 const BLOCK: usize = 256;
@@ -24,50 +24,38 @@ const LEVEL: u32 = 6;
 
 const BLOCKS: &str = "index.cdx.gz";
 
-/// Adds the index of these files.
-pub(super) fn add(package: &mut Package, members: &[Member]) -> Result<(), Error> {
+/// Adds the index of these files, and returns what its lines say of their payloads.
+pub(super) fn add(package: &mut Package, members: &[Member]) -> Result<Payloads, Error> {
     let staged = package.staged().to_owned();
     let wrong = || Error::io("write to", &staged);
-    let lines = sorted(members, staged.parent().unwrap_or(Path::new("")))?;
+    let mut payloads = Payloads::default();
+    let lines = sorted(members, &package.directory(), &mut payloads)?;
     let mut second = Spool::beside(&staged, "idx").map_err(wrong())?;
     package.add(&format!("indexes/{BLOCKS}"), false, |out| {
         write(lines, out, &mut second).map_err(wrong())
     })?;
     package.add("indexes/index.idx", false, |out| {
         second.copy_to(out).map_err(wrong())
-    })
+    })?;
+    Ok(payloads)
 }
 
 /// The lines of some files, which name them as the package does.
-fn sorted(members: &[Member], directory: &Path) -> Result<SortedLines, Error> {
-    let directory = match directory.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => directory,
-    };
+fn sorted(
+    members: &[Member],
+    directory: &Path,
+    payloads: &mut Payloads,
+) -> Result<SortedLines, Error> {
     let wrong = || Error::io("sort lines in", directory);
     let mut sorter = LineSorter::new(directory);
     for member in members {
-        let indexed = member.indexed();
         let mut failed = None;
-        let read = warc::index(
-            &[indexed],
-            directory,
-            |line| {
-                let line = renamed(line, member);
-                if failed.is_none() {
-                    failed = sorter.add(line).err();
-                }
-                Ok(())
-            },
-            |error| {
-                let error = chain(error);
-                tracing::warn!(file = member.name, error, "a record is in no index");
-                Ok(())
-            },
-        );
-        read.map_err(|error| match error {
-            corpus::Error::Io { source, .. } => Error::io("index", &member.path)(source),
-            other => Error::Request(chain(&other)),
+        for_each_line(&member.indexed(), directory, |line| {
+            payloads.add(line);
+            let line = renamed(line, member);
+            if failed.is_none() {
+                failed = sorter.add(line).err();
+            }
         })?;
         if let Some(error) = failed {
             return Err(wrong()(error));

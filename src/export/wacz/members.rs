@@ -22,7 +22,7 @@ pub(super) struct Member {
     /// Where it is.
     pub(super) path: PathBuf,
     /// Where it would be if it had not left.
-    home: PathBuf,
+    pub(super) home: PathBuf,
     /// Its name in its crawl.
     pub(super) name: String,
     /// Its name in the package.
@@ -109,7 +109,7 @@ pub(super) fn find(sources: &[Source], after: Option<&Manifest>) -> Result<Found
     Ok(found)
 }
 
-fn is_open(path: &Path) -> bool {
+pub(super) fn is_open(path: &Path) -> bool {
     path.to_string_lossy().ends_with(OPEN)
 }
 

@@ -7,16 +7,20 @@
 //!
 //! `members.rs` says which files are packed and under which names, `zip_file.rs` writes entries and
 //! the description of the package, `index.rs` the index, `pages.rs` the lists of pages.
+//! `referred.rs` finds which other packages one needs; `lines.rs` reads indexes for both.
 
 mod index;
+mod lines;
 mod members;
 mod pages;
+mod referred;
 mod spool;
 mod zip_file;
 
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -58,6 +62,12 @@ pub struct Packed {
     pub open: usize,
     /// Number of files that are nowhere.
     pub missing: usize,
+    /// Number of revisits that refer to records of other packages.
+    pub revisits: u64,
+    /// The crawls, and packages of this export, that have those records.
+    pub requires: BTreeSet<String>,
+    /// Number of revisits that refer to records which no archive has that is known.
+    pub dangling: u64,
 }
 
 /// Packs the closed files of some crawls. `count` is told of each page.
@@ -92,7 +102,7 @@ pub fn pack(
         ..Packed::default()
     };
     let mut positions = vec![Position::default(); sources.len()];
-    let mut done = Vec::new();
+    let mut done: Vec<(String, Vec<Member>)> = Vec::new();
     for (number, group) in members::grouped(members, packing.max_size)
         .into_iter()
         .enumerate()
@@ -105,21 +115,27 @@ pub fn pack(
         let mut package = Package::create(&path)?;
         let group = package.add_archive(group)?;
         packed.missing += asked - group.len();
-        index::add(&mut package, &group)?;
+        let payloads = index::add(&mut package, &group)?;
+        let directory = package.directory();
+        let needed = referred::find(payloads, sources, &group, &done, &directory)?;
         let listed = pages::add(&mut package, sources, &group, packing.text, &mut count)?;
         positions = listed.positions;
         let first = listed.first.as_ref();
-        let written = package.finish(packing.title, first)?;
+        let written = package.finish(packing.title, first, &needed.names)?;
+        packed.revisits += needed.revisits;
+        packed.requires.extend(needed.names);
+        packed.dangling += needed.nowhere;
+        done.push((written.name.clone(), group));
         packed.files.push(Written {
             pages: listed.pages,
             ..written
         });
-        done.extend(group);
     }
     if let Some(list) = list {
         let written = write_list(&list, packing.title, &packed.files)?;
         packed.files.push(written);
     }
+    let done: Vec<Member> = done.into_iter().flat_map(|(_, group)| group).collect();
     let crawls = sources.iter().zip(positions).enumerate();
     let crawls = crawls.map(|(number, (source, position))| CrawlRead {
         data_dir: source.data.display().to_string(),

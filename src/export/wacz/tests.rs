@@ -1,5 +1,6 @@
 //! Packages that are not finished.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
 
@@ -27,7 +28,7 @@ fn a_package_has_its_name_when_it_is_whole() {
     assert_eq!(names(), ["a.wacz.part"]);
     drop(package);
     assert_eq!(names(), [""; 0]);
-    let written = begin().finish(None, None).unwrap();
+    let written = begin().finish(None, None, &BTreeSet::new()).unwrap();
     assert_eq!(names(), ["a.wacz"]);
     assert_eq!(written.bytes, fs::metadata(&path).unwrap().len());
     assert!(Package::create(&path).is_err());

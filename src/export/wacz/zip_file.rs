@@ -4,6 +4,7 @@
 //! What a player reads piece by piece, the files of archives and the index, is stored as it is. A
 //! file of an archive is read once; the head of its entry is completed afterwards.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Read as _, Seek as _, Write};
 use std::path::{Path, PathBuf};
@@ -65,7 +66,16 @@ struct Description<'a> {
     main_page_url: Option<&'a str>,
     #[serde(rename = "mainPageDate", skip_serializing_if = "Option::is_none")]
     main_page_date: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    relation: Option<Relation<'a>>,
     resources: Vec<Resource>,
+}
+
+/// What a package has to do with others, in the form of Browsertrix.
+#[derive(Serialize)]
+struct Relation<'a> {
+    /// Those whose records it refers to.
+    requires: &'a BTreeSet<String>,
 }
 
 /// `datapackage-digest.json`.
@@ -92,6 +102,15 @@ impl Package {
     /// Returns the name that the package has while it is written.
     pub(super) fn staged(&self) -> &Path {
         self.staged.path()
+    }
+
+    /// Returns the directory that the package is in.
+    pub(super) fn directory(&self) -> PathBuf {
+        let directory = self.staged().parent().unwrap_or(Path::new(""));
+        match directory.as_os_str().is_empty() {
+            true => PathBuf::from("."),
+            false => directory.to_owned(),
+        }
     }
 
     /// Adds files of archives, and returns those that are still there.
@@ -172,7 +191,9 @@ impl Package {
         mut self,
         title: Option<&str>,
         first: Option<&MainPage>,
+        requires: &BTreeSet<String>,
     ) -> Result<Written, Error> {
+        let relation = (!requires.is_empty()).then_some(Relation { requires });
         let description = Description {
             profile: "data-package",
             wacz_version: "1.1.1",
@@ -181,6 +202,7 @@ impl Package {
             created: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             main_page_url: first.map(|page| page.url.as_str()),
             main_page_date: first.map(|page| page.time.as_str()),
+            relation,
             resources: std::mem::take(&mut self.resources),
         };
         let description = self.json(&description)?;

@@ -72,6 +72,7 @@ impl<'a> Fields<'a> {
                 .iter()
                 .any(|it| self.has(it)),
             markup: self.has("markdown").then_some(Markup::Markdown),
+            language: self.has("language") || self.has("detected_language"),
         }
     }
 

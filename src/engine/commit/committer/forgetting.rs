@@ -184,6 +184,9 @@ impl Takedown<'_> {
         for key in found.groups {
             set.set_grouped(key, None);
         }
+        for key in found.earlier {
+            set.batch.delete(Table::Earlier, key);
+        }
         self.committer.write(set).map(drop)
     }
 
