@@ -109,6 +109,7 @@ fn label(of: &Omission) -> String {
         ("malformed", _) => "too long (crawl.max_url_length), or no URL",
         ("too-many-redirects", _) => "too many redirects (crawl.max_redirects)",
         ("nofollow", _) => "nofollow, by page or link",
+        ("other-language", _) => "on pages in other languages (crawl.languages)",
         ("links-cut", _) => "more links than are read (page.max_links)",
         ("too-many-sitemaps", _) => "too many sitemaps (crawl.max_sitemaps)",
         ("too-many-sitemap-hosts", _) => "sitemaps on too many other hosts",

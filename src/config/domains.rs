@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use struct_patch::Patch as _;
 
-use super::Config;
 use super::keys::{self, DOMAIN, values};
+use super::{Config, check_languages};
 use crate::fetch::FetchOverrides;
 use crate::frontier::{CrawlOverrides, Overrides, PolitenessOverrides};
 use crate::learn::{LearnOverrides, TrapOverrides};
@@ -95,7 +95,8 @@ pub(super) fn check(config: &Config) -> Result<(), (usize, String)> {
         let (mut policy, mut fetch) = (config.policy(), config.fetch.clone());
         policy.apply(entry.overrides());
         fetch.apply(entry.fetch.clone());
-        if let Err((key, expected)) = policy.check().and_then(|()| fetch.check()) {
+        let checked = policy.check().and_then(|()| check_languages(&policy.crawl));
+        if let Err((key, expected)) = checked.and_then(|()| fetch.check()) {
             return refuse(&format!("{key} must be {expected}"));
         }
         for pattern in &entry.hosts {
@@ -158,7 +159,7 @@ mod tests {
     }
 
     /// Values of every kind, of which one at least is not the default of a key.
-    const VALUES: [&str; 15] = [
+    const VALUES: [&str; 16] = [
         "7",
         "true",
         "false",
@@ -171,6 +172,7 @@ mod tests {
         "[\"tls\"]",
         "[\"*/7/*\"]",
         "[\"text/7\"]",
+        "[\"de\"]",
         "{ accept-language = \"de\" }",
         "\"http://127.0.0.1:7\"",
         "\"user:7\"",

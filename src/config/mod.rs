@@ -58,6 +58,7 @@ use crate::frontier::{
 };
 use crate::learn::{LearnPolicy, TrapPolicy};
 use crate::page::PageOptions;
+use crate::page::language::is_recognized;
 use crate::units::Checked;
 use crate::url::{BlockList, BlockListReader};
 
@@ -445,6 +446,7 @@ impl Config {
     /// Refuses values that would stall or break a crawl: the key, and what it must be.
     fn check(&self) -> Checked {
         self.policy().check()?;
+        check_languages(&self.crawl)?;
         self.fetch.check()?;
         self.dedup.check()?;
         let refuse = |key, expected| Err((key, expected));
@@ -494,6 +496,17 @@ impl Config {
             }
             _ => urls::check(&self.url),
         }
+    }
+}
+
+/// Refuses languages that no page is told to be in: all would be other languages.
+fn check_languages(crawl: &CrawlPolicy) -> Checked {
+    match crawl.languages.iter().all(|it| is_recognized(it)) {
+        true => Ok(()),
+        false => Err((
+            "crawl.languages",
+            "codes of languages that can be told apart, such as de, pt or nb; docs/extraction.md has them",
+        )),
     }
 }
 

@@ -79,6 +79,8 @@ pub enum Admission {
     Deferred,
     /// The page or the link asks not to be followed.
     Nofollow,
+    /// The page with the link is in a language that is not wanted.
+    OtherLanguage,
     /// The page has more links than are kept per page.
     LinksCut,
     /// The host that names it has named the maximum number of sitemaps.
@@ -107,6 +109,7 @@ impl Admission {
             Admission::Trapped(trap) => trap.name(),
             Admission::Deferred => "deferred",
             Admission::Nofollow => "nofollow",
+            Admission::OtherLanguage => "other-language",
             Admission::LinksCut => "links-cut",
             Admission::TooManySitemaps => "too-many-sitemaps",
             Admission::TooManySitemapHosts => "too-many-sitemap-hosts",

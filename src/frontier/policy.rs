@@ -115,6 +115,9 @@ pub struct CrawlPolicy {
     pub include: UrlPatterns,
     /// A link to this host that matches one of these patterns is not followed.
     pub exclude: UrlPatterns,
+    /// Links of pages that are clearly in other languages than these are not followed, if there
+    /// are any.
+    pub languages: Vec<String>,
     /// Files of hosts, domains and beginnings of URLs that are not requested.
     #[patch(skip)]
     pub block_lists: Vec<PathBuf>,
@@ -151,6 +154,7 @@ impl Default for CrawlPolicy {
             rel_sponsored: RobotsMode::default(),
             include: UrlPatterns::default(),
             exclude: UrlPatterns::default(),
+            languages: Vec::new(),
             block_lists: Vec::new(),
             requisites: RequisiteMode::default(),
             max_requisites: 1_000,

@@ -34,6 +34,37 @@ fn extract(arguments: &[&str], input: &str) -> Output {
 }
 
 #[test]
+fn measures_of_the_text_are_added_where_they_are_asked_for() {
+    let line = |page: &str| format!("{}\n", json!({ "id": 1, "html": page }));
+    let read = |arguments: &[&str], input: &str| -> serde_json::Value {
+        let output = extract(arguments, input).expect(0);
+        serde_json::from_str(&output.stdout).expect("it is an object")
+    };
+    let page = article(1);
+    let without = read(&["--jsonl", "-"], &line(&page));
+    assert_eq!(without.get("quality"), None);
+    let of_line = read(&["--jsonl", "--quality", "-"], &line(&page));
+    let of_page = read(&["--format", "json", "--quality", "-"], &page);
+    assert_eq!(of_line["quality"], of_page["quality"]);
+    // The article has the same two paragraphs five times.
+    assert!(
+        of_page["quality"]["duplicate_lines"].as_f64() > Some(0.5),
+        "{of_page}"
+    );
+    assert!(
+        of_page["quality"]["words"].as_u64() > Some(150),
+        "{of_page}"
+    );
+    let refused = extract(&["--quality", "-"], &page);
+    assert_eq!(refused.code, 2);
+    assert!(
+        refused.stderr.contains("add --format json"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
 fn one_page_as_text_markdown_and_json() {
     let text = extract(&["-"], &article(1)).expect(0).stdout;
     assert!(

@@ -62,6 +62,7 @@ mod retry;
 
 mod archive;
 mod archive_files;
+mod languages;
 mod requisites;
 mod robots;
 mod sitemaps;

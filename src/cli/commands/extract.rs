@@ -18,6 +18,7 @@ use crate::cli::shown::Data;
 use crate::cli::{Failure, output};
 use crate::corpus::{Worked, in_order};
 use crate::page::{Detected, Markup, Metadata, Page, PageOptions, Wishes, charset};
+use crate::quality::{Quality, measure};
 use crate::url::{self, Canonicalizer, Identity, Secret, Url};
 
 /// Maximum size in bytes of a page, or of a line of a stream. Larger ones are refused.
@@ -45,6 +46,17 @@ pub(crate) struct Arguments {
     /// line
     #[arg(long)]
     jsonl: bool,
+    /// Add `quality` to each JSON object: measures of the text by which pages are chosen for
+    /// corpora
+    #[arg(long)]
+    quality: bool,
+}
+
+/// What is printed of each page.
+#[derive(Debug, Clone, Copy)]
+struct Wanted {
+    format: Format,
+    quality: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -104,6 +116,8 @@ struct Output<'a> {
     markdown: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     html: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quality: Option<Quality>,
     #[serde(flatten)]
     rest: Option<Rest<'a>>,
 }
@@ -120,7 +134,8 @@ struct Rest<'a> {
 }
 
 impl<'a> Output<'a> {
-    fn of(read: &'a Read, id: Option<serde_json::Value>, format: Format) -> Self {
+    fn of(read: &'a Read, id: Option<serde_json::Value>, wanted: Wanted) -> Self {
+        let Wanted { format, quality } = wanted;
         let Read {
             page,
             marked,
@@ -131,18 +146,20 @@ impl<'a> Output<'a> {
         let of = |wanted: Markup| marked.as_deref().filter(|_| markup == Some(wanted));
         // An address that is not known is not made up.
         let is_known = |url: &&str| !is_placeless || !url.starts_with(NOWHERE);
+        let lang = detected.map(|it| it.language).or(page.language.as_deref());
         Self {
             id,
             url: None,
             title: page.title.as_deref(),
             headline: page.headline.as_deref(),
-            lang: detected.map(|it| it.language).or(page.language.as_deref()),
+            lang,
             lang_score: detected.map(Detected::score),
             kept: f32::from(page.kept_permille) / 1000.0,
             // Plain text has no other form.
             text: marked.is_none().then_some(page.main_text.as_str()),
             markdown: of(Markup::Markdown),
             html: of(Markup::Html),
+            quality: quality.then(|| measure(&page.main_text, lang)),
             rest: (format == Format::Json).then(|| Rest {
                 declared_lang: page.language.as_deref(),
                 canonical: page.canonical.as_deref().filter(is_known),
@@ -167,8 +184,12 @@ impl<'a> Output<'a> {
 
 pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
     let files = &arguments.files;
+    let wanted = Wanted {
+        format: arguments.format,
+        quality: arguments.quality,
+    };
     if !arguments.jsonl && !files.is_empty() && files.iter().all(|file| warc::is_one(file)) {
-        return warc::run(files, arguments.format, screen);
+        return warc::run(files, wanted, screen);
     }
     if let [_, other, ..] = &**files {
         return Err(Failure::Usage {
@@ -180,7 +201,15 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     }
     let (input, name) = open(files.first().map(PathBuf::as_path))?;
     if arguments.jsonl {
-        return stream(input, &name, arguments.format, screen);
+        return stream(input, &name, wanted, screen);
+    }
+    if arguments.quality && arguments.format != Format::Json {
+        return Err(Failure::Usage {
+            message: "--quality adds a field to JSON, and this is printed as it is".to_owned(),
+            hint: Some(
+                "add --format json; with --jsonl, and of WARC files, every format is a field",
+            ),
+        });
     }
     let mut bytes = Vec::new();
     input
@@ -207,7 +236,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
             output::print_data(&format!("{}\n", read.marked.unwrap_or_default()))?;
         }
         Format::Json => {
-            let line = Output::of(&read, None, arguments.format).line()?;
+            let line = Output::of(&read, None, wanted).line()?;
             output::print_data(&String::from_utf8_lossy(&line))?;
         }
     }
@@ -277,7 +306,7 @@ impl Read {
 fn stream(
     mut input: impl BufRead + Send,
     name: &str,
-    format: Format,
+    wanted: Wanted,
     screen: &Screen,
 ) -> Result<(), Failure> {
     let counted = Counted::beside_data(screen, "pages");
@@ -297,7 +326,7 @@ fn stream(
             }
             Ok(())
         },
-        |(number, line): (u64, Vec<u8>)| match answer(&line, &identity, format) {
+        |(number, line): (u64, Vec<u8>)| match answer(&line, &identity, wanted) {
             Ok(answer) => Worked {
                 values: vec![answer],
                 failure: None,
@@ -322,15 +351,15 @@ fn stream(
 }
 
 /// The output for one line, with a newline, or what is wrong with the line.
-fn answer(line: &[u8], identity: &Identity, format: Format) -> Result<Vec<u8>, String> {
+fn answer(line: &[u8], identity: &Identity, wanted: Wanted) -> Result<Vec<u8>, String> {
     if line.len() as u64 > MAX_PAGE_BYTES {
         return Err(format!("larger than {MAX_PAGE_BYTES} bytes"));
     }
     let question: Input<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
     // An invalid URL does not make the page invalid.
     let url = question.url.as_deref().and_then(|url| url::parse(url).ok());
-    let read = Read::of(&*question.html, url.as_ref(), identity, format);
-    Output::of(&read, Some(question.id), format)
+    let read = Read::of(&*question.html, url.as_ref(), identity, wanted.format);
+    Output::of(&read, Some(question.id), wanted)
         .line()
         .map_err(|error| error.to_string())
 }

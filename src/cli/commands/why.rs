@@ -294,6 +294,9 @@ fn never_admitted(why: &Why) -> String {
             None => "too deep (crawl.max_depth)".to_owned(),
         },
         "nofollow" => "nofollow, by the page or the link".to_owned(),
+        "other-language" => {
+            "the page is in a language that is not wanted (crawl.languages)".to_owned()
+        }
         "too-many-redirects" => {
             "too many redirects in a row led to it (crawl.max_redirects)".to_owned()
         }

@@ -7,7 +7,8 @@ use crate::engine::commit::Group;
 use crate::engine::visit::{Findings, Judged};
 use crate::fetch::Exchange;
 use crate::frontier::{Admission, FetchTask, Purpose, QueuedUrl, Scope};
-use crate::page::{Link, LinkKind, Note, Rel, Wish};
+use crate::page::language::is_among;
+use crate::page::{Link, LinkKind, Note, Page, Rel, Wish};
 use crate::url::{self, Site, Url};
 
 /// Number of redirects in a row after which another form of the same URL is no longer tried.
@@ -92,16 +93,21 @@ impl Gate {
         if page.notes.contains(&Note::LinksCut) {
             group.set.count_link(&Admission::LinksCut, &task.queued.url);
         }
+        let languages = &policy.crawl.languages;
+        let is_foreign = task.queued.depth > 0 && is_foreign(page, languages);
         for link in &page.links {
-            if asked || link.rels.all_say(obeyed) {
-                let refused = Admission::Nofollow;
-                group.set.count_link(&refused, &link.url);
-                if url::parse(&link.url).is_ok_and(|url| self.scope.admits(&url)) {
-                    let via = Some(task.queued.id);
-                    group.refuse(&refused, (link.id, &link.url), via)?;
-                }
+            let refused = if asked || link.rels.all_say(obeyed) {
+                Admission::Nofollow
+            } else if is_foreign && !is_version(page, link, languages) {
+                Admission::OtherLanguage
             } else {
                 self.follow_link(task, link, said, group)?;
+                continue;
+            };
+            group.set.count_link(&refused, &link.url);
+            if url::parse(&link.url).is_ok_and(|url| self.scope.admits(&url)) {
+                let via = Some(task.queued.id);
+                group.refuse(&refused, (link.id, &link.url), via)?;
             }
         }
         Ok(false)
@@ -140,6 +146,19 @@ impl Gate {
         self.admit_in(queued.class(), queued, origin, source, group)?;
         Ok(())
     }
+}
+
+/// Whether a page is clearly in another language than these. A seed may be where a reader chooses
+/// one, so this is not asked of seeds.
+fn is_foreign(page: &Page, languages: &[String]) -> bool {
+    let own = page.sure_language();
+    !languages.is_empty() && own.is_some_and(|own| !is_among(own, languages))
+}
+
+/// Whether a link leads to what the page says is itself in one of these languages.
+fn is_version(page: &Page, link: &Link, languages: &[String]) -> bool {
+    let mut versions = page.metadata.alternates.iter();
+    versions.any(|(language, url)| *url == link.url && is_among(language, languages))
 }
 
 /// Whether a seed redirects out of its scope and stays in its registrable domain, as `example.org`

@@ -14,10 +14,11 @@ use crate::url::UrlId;
 pub(crate) const MAX_REFUSED: u64 = 1_000_000;
 
 /// The reasons. Those of budgets have the names of their settings.
-const REASONS: [Reason; 11] = [
+const REASONS: [Reason; 12] = [
     of("too-deep"),
     of("too-many-redirects"),
     of("nofollow"),
+    of("other-language"),
     of("excluded"),
     of("not-included"),
     of("traps.max_pages_per_host"),

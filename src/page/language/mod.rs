@@ -49,14 +49,21 @@ const MIN_LETTERS: u32 = 18;
 
 /// Whether a language is one of these, or a variety of one: `pt-br` is `pt`.
 pub fn is_among(language: &str, wanted: &[String]) -> bool {
-    let primary = |tag: &str| {
-        tag.split('-')
-            .next()
-            .unwrap_or_default()
-            .to_ascii_lowercase()
-    };
     let language = primary(language);
     wanted.iter().any(|it| primary(it) == language)
+}
+
+/// The language of which this is a variety, in lower case.
+fn primary(tag: &str) -> String {
+    let primary = tag.split('-').next().unwrap_or_default();
+    primary.to_ascii_lowercase()
+}
+
+/// Whether texts in this language, or the one of which it is a variety, can be recognized.
+pub fn is_recognized(language: &str) -> bool {
+    let language = primary(language);
+    let mut all = script::languages().chain(table::languages());
+    all.any(|it| it == language)
 }
 
 /// The language of `text`, if that is clear.

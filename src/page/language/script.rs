@@ -81,6 +81,14 @@ const BLOCKS: [Block; 41] = [
     one('\u{AC00}', '\u{D7AF}', "ko", 4),
 ];
 
+/// The languages that have a script for themselves, some of them several times.
+pub(super) fn languages() -> impl Iterator<Item = &'static str> {
+    BLOCKS.iter().filter_map(|(_, _, script, _)| match script {
+        Script::One(language) => Some(*language),
+        Script::Several(_) => None,
+    })
+}
+
 /// The index of the block of a letter; `None` for what is no letter of a known script.
 fn block_of(letter: char) -> Option<usize> {
     let at = BLOCKS.partition_point(|(_, last, ..)| *last < letter);

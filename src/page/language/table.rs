@@ -113,6 +113,14 @@ fn flush(sums: &mut [i32; MAX_LANGUAGES], some: &mut [i16; MAX_LANGUAGES]) {
     }
 }
 
+/// The languages that share a script, some of them several times.
+pub(super) fn languages() -> impl Iterator<Item = &'static str> {
+    let tables: [&Table; 5] = [&LATIN, &CYRILLIC, &ARABIC, &DEVANAGARI, &BENGALI];
+    tables
+        .into_iter()
+        .flat_map(|it| it.languages.iter().copied())
+}
+
 /// The language of a text in this script, and how clear that is.
 pub(super) fn detect(text: &str, script: Shared) -> Option<Detected> {
     let table = Table::of(script);

@@ -4,7 +4,7 @@
 use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::{Format, Output, Read, identity};
+use super::{Format, Output, Read, Wanted, identity};
 use crate::cli::Failure;
 use crate::cli::output::Screen;
 use crate::cli::progress::Counted;
@@ -23,7 +23,7 @@ pub(super) fn is_one(path: &Path) -> bool {
 }
 
 /// Prints a JSON object a line for each page.
-pub(super) fn run(files: &[PathBuf], format: Format, screen: &Screen) -> Result<(), Failure> {
+pub(super) fn run(files: &[PathBuf], wanted: Wanted, screen: &Screen) -> Result<(), Failure> {
     let files = files_in(files, FileKind::Warc)?;
     let counted = Counted::beside_data(screen, "pages");
     let mut out = BufWriter::new(Data::lock());
@@ -31,9 +31,9 @@ pub(super) fn run(files: &[PathBuf], format: Format, screen: &Screen) -> Result<
     let done = each_page(
         &files,
         |page| {
-            let read = read(page, &identity, format);
+            let read = read(page, &identity, wanted.format);
             let id = serde_json::Value::from(page.id.as_str());
-            let mut output = Output::of(&read, Some(id), format);
+            let mut output = Output::of(&read, Some(id), wanted);
             output.url = Some(&page.url);
             output.line().map_err(Failure::from)
         },
