@@ -118,17 +118,18 @@ fn in_words(done: &ForgetDone, order: &ForgetOrder) -> String {
             "{what} be fetched again: a single URL is queued, others are as they are linked\n"
         );
     }
-    let verb = if order.dry_run {
-        "would forget"
-    } else {
-        "forgot"
+    let pages = count(done.pages, "page");
+    let lines = count(done.lines, "line");
+    // Records are found when they are overwritten, and not before.
+    let mut text = match order.dry_run {
+        true => {
+            format!("would forget {pages}, with {lines} of the log and the archive's records\n")
+        }
+        false => format!(
+            "forgot {pages}: {} of the archive, {lines} of the log\n",
+            count(done.records, "record"),
+        ),
     };
-    let mut text = format!(
-        "{verb} {}: {} of the archive, {} of the log\n",
-        count(done.pages, "page"),
-        count(done.records, "record"),
-        count(done.lines, "line"),
-    );
     if done.rehomed > 0 {
         let repeated = count(done.rehomed, "page");
         let _ = writeln!(

@@ -60,7 +60,7 @@ pub(super) enum Command {
     Forget(forget::Arguments),
     /// Show the state of a crawl
     Status(status::Arguments),
-    /// List the URLs that wait
+    /// List deferred URLs, drop queued ones
     #[command(
         subcommand,
         after_help = "Example:\n  gleaner queue ls --deferred --data-dir crawl"

@@ -105,18 +105,53 @@ impl Step {
         matches(&shown, &printed)
     }
 
-    /// Shows this, but for lines that need no change.
+    /// Shows this, but for lines that need no change, and for what is omitted between them.
     pub(super) fn update(&mut self, printed: &[String]) {
         if self.shows(printed) {
             return;
         }
-        let kept = |line: &String| {
-            let known = self.output.iter();
-            let mut known = known.filter(|it| comparable(it) == comparable(line));
-            known.next().unwrap_or(line).clone()
-        };
-        self.output = printed.iter().map(kept).collect();
+        let mut output = Vec::new();
+        let (mut shown_until, mut printed_until) = (0, 0);
+        let ends = (self.output.len(), printed.len());
+        for (at, from) in common(&self.output, printed).into_iter().chain([ends]) {
+            let omits = self.output[shown_until..at] == [OMITTED];
+            match omits {
+                true => output.push(OMITTED.to_owned()),
+                false => output.extend_from_slice(&printed[printed_until..from]),
+            }
+            output.extend(self.output.get(at).cloned());
+            (shown_until, printed_until) = (at + 1, from + 1);
+        }
+        self.output = output;
     }
+}
+
+/// The longest sequence of lines that both have, as their places in each.
+fn common(shown: &[String], printed: &[String]) -> Vec<(usize, usize)> {
+    let alike = |at: usize, from: usize| comparable(&shown[at]) == comparable(&printed[from]);
+    // How many lines the rests have in common, from the last to the first.
+    let mut counts = vec![vec![0; printed.len() + 1]; shown.len() + 1];
+    for at in (0..shown.len()).rev() {
+        for from in (0..printed.len()).rev() {
+            counts[at][from] = match alike(at, from) {
+                true => counts[at + 1][from + 1] + 1,
+                false => counts[at + 1][from].max(counts[at][from + 1]),
+            };
+        }
+    }
+    let (mut at, mut from) = (0, 0);
+    let mut found = Vec::new();
+    while at < shown.len() && from < printed.len() {
+        if alike(at, from) {
+            found.push((at, from));
+            (at, from) = (at + 1, from + 1);
+        } else if counts[at + 1][from] >= counts[at][from + 1] {
+            at += 1;
+        } else {
+            from += 1;
+        }
+    }
+    found
 }
 
 fn matches(shown: &[String], printed: &[String]) -> bool {
@@ -221,4 +256,23 @@ fn outputs_are_compared_but_for_times_and_sizes() {
         "gleaner-20311123150719-89abcdef-00001.warc.gz\n",
         true,
     );
+}
+
+#[test]
+fn an_update_keeps_what_is_the_same_and_what_is_omitted() {
+    let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+    let check = |shown: &str, printed: &str, expected: &str| {
+        let mut step = Step {
+            command: String::new(),
+            output: lines(shown),
+        };
+        step.update(&lines(printed));
+        assert_eq!(step.output, lines(expected), "{shown:?} {printed:?}");
+        assert!(step.shows(&lines(printed)));
+    };
+    check("in 2 s\nb", "in 3 s\nc", "in 2 s\nc");
+    check("a\n...\nd\nx", "a\nb\nc\nd\ne", "a\n...\nd\ne");
+    check("a\n...\nd", "b\nc\nd", "b\nc\nd");
+    check("a\n...", "a\nb\nc", "a\n...");
+    check("", "a", "a");
 }
