@@ -56,8 +56,8 @@ pub(crate) fn remember(
     Ok(())
 }
 
-/// Takes a page for changed that is the same as what was forgotten since it was asked for: no record
-/// may name that.
+/// Takes a page for changed that is the same as what was forgotten since it was asked for: no
+/// record may name that.
 pub(crate) fn settle_since(
     visit: &mut Analysed,
     forgotten: &ForgottenNow,
