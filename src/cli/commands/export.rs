@@ -35,6 +35,10 @@ use jsonl::Fields;
 Gives out what is committed, in the order of commits; the crawl may be running. The file
 `PATH.manifest.json` says what was written and where reading ended, for --after. Nothing is
 overwritten. docs/formats.md documents the formats.")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
 pub(crate) struct Arguments {
     /// Data directories of the crawls
     #[arg(long, value_name = "DIR", num_args = 1.., required = true)]

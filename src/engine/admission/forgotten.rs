@@ -3,8 +3,9 @@
 
 use crate::engine::Error;
 use crate::engine::commit::Group;
-use crate::frontier::{FetchTask, Forgotten, Purpose, Remembrance, SharedForgotten};
-use crate::url::{self, Url, UrlId};
+use crate::frontier::{FetchTask, Forgotten, Purpose, Remembrance, SharedForgotten, ids_of};
+use crate::store::Store;
+use crate::url::{self, Identity, Url, UrlId};
 
 /// What is forgotten, as admission asks for it.
 #[derive(Debug, Clone, Default)]
@@ -41,6 +42,21 @@ impl ForgottenNow {
     /// Returns `true` if a URL, as it is written, is forgotten.
     pub(crate) fn has(&self, (id, url): (UrlId, &str), group: &Group<'_>) -> Result<bool, Error> {
         Ok(self.remembrance_of((id, url), group)? == Remembrance::Forgotten)
+    }
+
+    /// Returns `true` if a text is a URL that is forgotten under any name.
+    pub(crate) fn names(
+        &self,
+        text: &str,
+        identity: &Identity,
+        store: &dyn Store,
+    ) -> Result<bool, Error> {
+        let forgotten = self.0.load();
+        let Some(url) = url::parse(text).ok().filter(|_| !forgotten.is_empty()) else {
+            return Ok(false);
+        };
+        let known = forgotten.of(&url, &ids_of(&url, identity), store)?;
+        Ok(known == Remembrance::Forgotten)
     }
 
     /// Returns `true` if a URL was admitted, and was not told to come back since.

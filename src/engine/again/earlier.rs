@@ -56,6 +56,23 @@ pub(crate) fn remember(
     Ok(())
 }
 
+/// Takes a page for changed that is the same as what was forgotten since it was asked for: no
+/// record may name that.
+pub(crate) fn settle_since(
+    visit: &mut Analysed,
+    forgotten: &ForgottenNow,
+    identity: &Identity,
+    store: &dyn Store,
+) -> Result<(), Error> {
+    let Some(url) = visit.unchanged_since().and_then(|it| it.url.as_deref()) else {
+        return Ok(());
+    };
+    if forgotten.names(url, identity, store)? {
+        visit.since = Some(Since::Changed);
+    }
+    Ok(())
+}
+
 /// Returns what is held of a page according to one more answer to it; `None` if its body is not at
 /// hand.
 fn held(

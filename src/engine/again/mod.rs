@@ -16,7 +16,7 @@ mod robots;
 mod succession;
 
 pub(crate) use earlier::{
-    document_of, document_place, earlier_place, forget_since, note_since, remember,
+    document_of, document_place, earlier_place, forget_since, note_since, remember, settle_since,
 };
 pub(crate) use expiry::{Expiry, is_mostly_dead, read_retired, retire};
 pub use give_up::Dropped;

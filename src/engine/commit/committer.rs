@@ -27,7 +27,7 @@ use super::write_set::WriteSet;
 use crate::archive::{Archive, StorePolicy};
 use crate::dedup::Rules;
 use crate::engine::admission::{Gate, LISTED_PER_COMMIT, know, queue_listed, settle_sitemap};
-use crate::engine::again::{Expiry, Revisits, forget_robots, never_asked, remember};
+use crate::engine::again::{Expiry, Revisits, forget_robots, never_asked, remember, settle_since};
 use crate::engine::clock::Clock;
 use crate::engine::error::Error;
 use crate::engine::event::Event;
@@ -199,6 +199,8 @@ impl Committer {
         let mut receipts = Vec::new();
         for visit in &mut visits {
             settle_sitemap(&self.gate, visit);
+            let (forgotten, identity) = (&self.gate.forgotten, &self.gate.identity);
+            settle_since(visit, forgotten, identity, &*self.store)?;
             // Done before anything of the group is judged, because what sitemaps list is committed
             // by itself.
             receipts.extend(self.commit_listed(visit)?);

@@ -1,10 +1,11 @@
 //! Takedowns, step by step, with servers and clock in the test's hand.
 
 use super::*;
-use crate::archive::{DuplicateBodies, records};
+use crate::archive::{DuplicateBodies, RecordKind, records};
 use crate::engine::again::body_place;
 use crate::engine::options::Options;
 use crate::engine::testing::*;
+use crate::engine::visit::{Entry, Since};
 use crate::frontier::{MAX_RULES, Moment, Remembrance, Selection};
 use crate::journal::{Bodies, LogReader, Position};
 use crate::rows::{DiskState, EARLIER, EarlierPage, PAGES};
@@ -373,11 +374,9 @@ fn an_order_with_too_many_rules_is_refused() {
     assert!(!forgotten.rules().has_host(&host));
 }
 
-/// What an earlier crawl has of a page may be known by the URL of another with the same bytes.
-#[test]
-fn what_earlier_crawls_hold_does_not_tell_what_goes() {
-    let mut world = five();
-    let page = |url: &str| EarlierPage {
+/// What an earlier crawl has of a page, which it knows by the URL of another with the same bytes.
+fn earlier(url: &str) -> EarlierPage {
+    EarlierPage {
         file: 0,
         offset: 0,
         length: 100,
@@ -389,14 +388,19 @@ fn what_earlier_crawls_hold_does_not_tell_what_goes() {
         validators: None,
         seen: 0,
         confirmed: None,
-    };
+    }
+}
+
+#[test]
+fn what_earlier_crawls_hold_does_not_tell_what_goes() {
+    let mut world = five();
     let keys: Vec<_> = ["http://x.example/1", "http://x.example/2"]
         .iter()
         .map(|url| *world.id(url).as_bytes())
         .collect();
     let mut batch = Batch::new();
-    EARLIER.put(&mut batch, keys[0], &page(ORIGINAL));
-    EARLIER.put(&mut batch, keys[1], &page(OTHER));
+    EARLIER.put(&mut batch, keys[0], &earlier(ORIGINAL));
+    EARLIER.put(&mut batch, keys[1], &earlier(OTHER));
     world.store().commit(batch, Durability::Disk).unwrap();
     let told = world.tells("a-long-way");
     assert!(told.iter().any(|it| it.starts_with("Earlier")), "{told:?}");
@@ -404,5 +408,21 @@ fn what_earlier_crawls_hold_does_not_tell_what_goes() {
     assert_eq!(world.tells("a-long-way"), [""; 0]);
     let left = |key: &[u8]| EARLIER.get(&*world.store(), key).unwrap();
     assert_eq!(left(&keys[0]), None);
-    assert_eq!(left(&keys[1]), Some(page(OTHER)));
+    assert_eq!(left(&keys[1]), Some(earlier(OTHER)));
+    // A visit that was under way has the row still. What is the same as another stays that.
+    for (url, of, words_of, is_stored) in [
+        ("http://x.example/1", ORIGINAL, 21, true),
+        ("http://x.example/2", OTHER, 22, false),
+    ] {
+        let mut visit = world.analysed(url, None, None, &html("", &words(words_of)));
+        visit.since = Some(Since::Unchanged {
+            page: Box::new(earlier(of)),
+            not_modified: None,
+        });
+        let visit = Entry::Visit(Box::new(visit));
+        world.commit(vec![visit]);
+        let kind = world.page(url).record.map(|(kind, _)| kind);
+        assert_eq!(kind == Some(RecordKind::Response), is_stored, "{url}");
+    }
+    assert_eq!(world.tells("a-long-way"), [""; 0]);
 }

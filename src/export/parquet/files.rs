@@ -25,7 +25,7 @@ const GROUP_ROWS: usize = 10_000;
 
 /// Rows by their columns.
 pub(super) struct Batch {
-    pub(super) batch: RecordBatch,
+    pub(super) columns: RecordBatch,
     /// Number of rows.
     pub(super) rows: u64,
     /// Bytes of their values.
@@ -80,7 +80,7 @@ impl Files {
                 none.insert(Open::create(&path, &self.schema, &self.distinct)?)
             }
         };
-        let written = open.writer.write(&batch.batch);
+        let written = open.writer.write(&batch.columns);
         written.map_err(|error| open.wrong()(error))?;
         open.pages += batch.rows;
         Ok(())

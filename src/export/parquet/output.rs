@@ -78,10 +78,14 @@ impl ParquetOutput {
 
     fn write_batch(&mut self) -> Result<(), Error> {
         let (rows, bytes) = (self.rows.count as u64, self.rows.bytes);
-        let batch = self.rows.take();
-        let batch =
-            batch.map_err(|error| Error::io("write to", &self.path)(io::Error::other(error)))?;
-        self.send(Message::Write(Batch { batch, rows, bytes }))
+        let columns = self.rows.take();
+        let columns =
+            columns.map_err(|error| Error::io("write to", &self.path)(io::Error::other(error)))?;
+        self.send(Message::Write(Batch {
+            columns,
+            rows,
+            bytes,
+        }))
     }
 
     fn send(&mut self, message: Message) -> Result<(), Error> {

@@ -160,3 +160,28 @@ fn a_row_group_has_a_bounded_number_of_rows() {
     drop(refused);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }
+
+#[test]
+fn what_the_writer_meets_is_told_and_nothing_half_remains() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.parquet");
+    fs::write(&path, "of another").unwrap();
+    let mut output = ParquetOutput::new(&path, None, &NUMBERED);
+    output.write(vec![Value::Int(1)]).unwrap();
+    let error = output.finish().unwrap_err().to_string();
+    assert!(error.contains("is there already"), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), b"of another");
+    // It is told before the end, too, since nobody goes on for long.
+    let mut output = ParquetOutput::new(&path, None, &NUMBERED);
+    let mut rows = (0..1_000_000).map(|number| output.write(vec![Value::Int(number)]));
+    assert!(rows.any(|written| written.is_err()));
+    drop(rows);
+    drop(output);
+    // Whoever made the rows gave up.
+    let mut output = ParquetOutput::new(&directory.path().join("b.parquet"), None, &NUMBERED);
+    for number in 0..2_500 {
+        output.write(vec![Value::Int(number)]).unwrap();
+    }
+    drop(output);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+}
