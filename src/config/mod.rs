@@ -274,6 +274,7 @@ impl Config {
             scope: crawl.scope,
             limits: Limits {
                 extra_hops: crawl.extra_hops,
+                moved_seeds: crawl.moved_seeds,
                 max_redirects: crawl.max_redirects,
                 max_url_length: crawl.max_url_length,
                 max_sitemaps: crawl.max_sitemaps,
@@ -500,7 +501,7 @@ impl Config {
 /// Whether a setting, named as by [`flatten`], can change while a crawl runs: how gently, how far
 /// and how often it visits, but not how it is built.
 pub fn is_live(key: &str) -> bool {
-    const CRAWL_WIDE: [&str; 9] = [
+    const CRAWL_WIDE: [&str; 10] = [
         "revisit.",
         "politeness.max_rate",
         "crawl.scope",
@@ -510,6 +511,7 @@ pub fn is_live(key: &str) -> bool {
         "crawl.max_deferred",
         "crawl.block_lists",
         "crawl.extra_hops",
+        "crawl.moved_seeds",
     ];
     let (key, is_own) = match key.split_once(" at ") {
         Some((key, _)) => (key, true),

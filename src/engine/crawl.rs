@@ -21,11 +21,10 @@ use super::{
     Options, RunLimits, Status, StopHandle, Summary, Watch, open, ring,
 };
 use crate::archive::add_earlier_archives;
-use crate::frontier::Moment;
+use crate::frontier::{Moment, Seed};
 use crate::handover::HandoverState;
 use crate::store::{self, Batch, Durability, Table, keys};
 use crate::units::Size;
-use crate::url::Url;
 
 /// A crawl that is open and does not run yet.
 ///
@@ -171,14 +170,14 @@ impl Crawl {
     /// to the store, so it blocks.
     pub fn add_seeds(
         &mut self,
-        seeds: impl IntoIterator<Item = Url>,
+        seeds: impl IntoIterator<Item = impl Into<Seed>>,
         stop: &StopHandle,
     ) -> Result<(), Error> {
         /// Number of seeds per commit.
         const CHUNK: usize = 1_000;
         let mut chunk = Vec::with_capacity(CHUNK);
         for seed in seeds {
-            chunk.push(seed);
+            chunk.push(seed.into());
             if chunk.len() == CHUNK {
                 self.commit_seeds(std::mem::take(&mut chunk))?;
                 if stop.is_stopped() {
@@ -189,10 +188,10 @@ impl Crawl {
         self.commit_seeds(chunk)
     }
 
-    fn commit_seeds(&mut self, seeds: Vec<Url>) -> Result<(), Error> {
+    fn commit_seeds(&mut self, seeds: Vec<Seed>) -> Result<(), Error> {
         if !seeds.is_empty() {
             let seeds = Seeds {
-                urls: seeds,
+                seeds,
                 consent: true,
                 reply: None,
             };

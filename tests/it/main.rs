@@ -8,6 +8,7 @@
 //! - `archive_files`, `upload`: the life of the archive's files, and how they leave.
 //! - `requisites`: files that pages need to be shown.
 //! - `reach`: links out of the scope, block lists, the rate of what is received.
+//! - `seeds`: names without a scheme, and what single seeds have of their own.
 //! - `sitemaps`: which are asked for, and what becomes of what they list.
 //! - `urls`: which URLs are one, by settings.
 //! - `politeness`, `guard`: who is asked, and when, from the servers' side.
@@ -104,6 +105,7 @@ mod left_out;
 mod library;
 mod pages;
 mod rules;
+mod seeds;
 mod show;
 mod since;
 mod tables;

@@ -17,8 +17,8 @@ use crate::config::{self, Config, Effective, Size, Span};
 use crate::control::{ControlServer, ServeMode};
 use crate::engine::{self, Crawl, Ending, Failpoint, Opening, RunLimits, StopHandle, Summary};
 use crate::fetch::{FetchOptions, Guard, Refused};
-use crate::frontier::{RevisitPolicy, RobotsMode};
-use crate::seeds::{self, Seed, Source};
+use crate::frontier::{RevisitPolicy, RobotsMode, Seed};
+use crate::seeds::{self, Source};
 use crate::url::Url;
 
 #[derive(Debug, Args)]
@@ -275,10 +275,9 @@ pub(super) fn add_seeds(
     let before = crawl.counters().seeds;
     let mut failed = None;
     // Every line was valid a moment ago: errors mean that the list is being changed.
-    let seeds = sources.seeds().map_while(|seed| {
-        let seed = seed.map_err(|error| failed = Some(error)).ok()?;
-        Some(seed.url)
-    });
+    let seeds = sources
+        .seeds()
+        .map_while(|seed| seed.map_err(|error| failed = Some(error)).ok());
     crawl.add_seeds(seeds, stop)?;
     if let Some(error) = failed {
         return Err(error.into());

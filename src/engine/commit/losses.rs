@@ -183,6 +183,7 @@ fn refusal(judged: &Judged<'_>, target: &Url, gate: &Gate) -> &'static str {
         from: None,
         beyond: 0,
         provenance: Provenance::Linked,
+        seed: judged.seed.as_deref(),
     };
     match admit(&candidate, &gate.scope, &gate.limits, &gate.policies.load()) {
         Admission::Admitted(..) => "not fetched",

@@ -313,12 +313,12 @@ impl Scheduler {
                 let _ = reply.send(());
             }
             Command::AddSeeds {
-                urls,
+                seeds,
                 consent,
                 reply,
             } => self.enter(
                 Entry::Seeds(Seeds {
-                    urls,
+                    seeds,
                     consent,
                     reply: Some(reply),
                 }),

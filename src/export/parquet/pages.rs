@@ -14,7 +14,7 @@ use crate::engine::Position;
 use crate::quality;
 
 /// Columns of every table.
-const COLUMNS: [Column; 40] = [
+const COLUMNS: [Column; 41] = [
     Column::of("text", Kind::Text).distinct(),
     Column::of("id", Kind::Text).distinct(),
     Column::of("dump", Kind::Text),
@@ -38,6 +38,7 @@ const COLUMNS: [Column; 40] = [
     Column::of("detected_language", Kind::Text),
     Column::of("declared_language", Kind::Text),
     Column::of("robots", Kind::Texts),
+    Column::of("tag", Kind::Text),
     Column::of("verdict", Kind::Text),
     Column::of("original", Kind::Text),
     Column::of("distance", Kind::Int32),
@@ -168,6 +169,7 @@ impl PageTable {
             Value::text(detected.map(|(language, _)| language.clone())),
             Value::text(language.declared.clone()),
             Value::Texts(page.robots.clone()),
+            Value::text(page.tag.clone()),
             Value::text(Some(line.verdict.name())),
             Value::text(line.original.clone()),
             Value::int(page.distance),
