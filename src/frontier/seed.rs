@@ -55,6 +55,15 @@ impl SeedSettings {
         *self == Self::default()
     }
 
+    /// Returns `true` if others may lead further.
+    pub fn is_narrower_than(&self, others: &Self) -> bool {
+        let is_deeper = match (self.depth, others.depth) {
+            (Some(then), Some(now)) => now > then,
+            (then, now) => then != now,
+        };
+        is_deeper || self.scope != others.scope
+    }
+
     /// Returns the settings of a seed, if it has some.
     pub fn read(store: &dyn Store, seed: UrlId) -> Result<Option<Self>> {
         let row = store.get(Table::Meta, &keys::seed_settings(seed.as_bytes()))?;

@@ -92,6 +92,9 @@ pub mod meta {
     /// Present once the rows of `Robots` were searched for what versions before wrote of such
     /// hosts.
     pub const ROBOTS_SEARCHED: &[u8] = b"robots-searched";
+    /// Set from a change of settings that lets the crawl go further until the links of all stored
+    /// pages were read again; the row is the key of the page to go on with.
+    pub const WIDEN: &[u8] = b"widen";
     /// What a person had forgotten by rule: hosts and prefixes.
     pub const FORGOTTEN: &[u8] = b"forgotten";
     /// Prefix of the URLs that were forgotten, by URL id (16 bytes); the row says when.

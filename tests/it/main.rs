@@ -34,6 +34,7 @@
 //! - `traps`, `learn`: webs without end, and what a crawl learns of hosts.
 //! - `clusters`: the duplicates of a crawl, beside it and after it.
 //! - `dedup`, `dedup_kept`, `weights`: corpora that others crawled.
+//! - `widening`: settings that let a crawl go further than before.
 //! - `known`: what earlier crawls know.
 //! - `since`: crawls of the same sites, one after the other.
 //! - `left_out`: what a crawl says that it left out, and the seeds that it lost.
@@ -115,6 +116,7 @@ mod wacz;
 mod warc;
 mod weights;
 mod why;
+mod widening;
 
 mod offline;
 

@@ -96,6 +96,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let progress = progress.map_err(anyhow::Error::from)?;
     crawl::look_back(&mut crawl, screen, &stop)?;
     crawl::add_seeds(&mut crawl, &sources, screen, &stop)?;
+    crawl::widening::widen(&mut crawl, screen, &stop)?;
     reload_on_hangup(hangups, arguments, config, crawl.control(), screen)?;
     let limits = RunLimits {
         wait_for_more: true,

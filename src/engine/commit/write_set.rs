@@ -6,6 +6,7 @@
 //! once.
 
 mod parked;
+mod queued;
 mod seeds;
 mod told;
 

@@ -109,6 +109,11 @@ impl WriteSet {
         settings: &SeedSettings,
     ) -> Result<(), Error> {
         let key = keys::seed_settings(seed.as_bytes());
+        let before = self.seed_settings(seed)?;
+        if before.is_some_and(|before| before.is_narrower_than(settings)) {
+            // What its pages link to is to be judged again.
+            self.batch.put(Table::Meta, keys::meta::WIDEN, Vec::new());
+        }
         self.batch.put(Table::Meta, key, settings.row());
         let settings = Some(Arc::new(settings.clone()));
         self.seeds.settings.insert(seed, settings);
