@@ -49,8 +49,8 @@ pub use crate::units::{Size, Span};
 
 use crate::dedup::Rule;
 use crate::engine::{
-    ArchiveOptions, DigestAlgorithm, DuplicateBodies, HandoverOptions, Opening, Options,
-    StorePolicy,
+    ArchiveOptions, ConvertOptions, DigestAlgorithm, DuplicateBodies, HandoverOptions, Opening,
+    Options, StorePolicy,
 };
 use crate::fetch::{CookieFile, FetchOptions, FetchOverrides};
 use crate::frontier::{
@@ -81,6 +81,8 @@ pub struct Config {
     pub fetch: FetchOptions,
     /// Limits of one page.
     pub page: PageOptions,
+    /// What makes text of documents.
+    pub convert: ConvertOptions,
     /// What counts as a duplicate.
     pub dedup: Rule,
     /// What is archived.
@@ -297,6 +299,7 @@ impl Config {
             concurrency: self.fetch.concurrency,
             max_rate: self.politeness.max_rate,
             page: self.page.clone(),
+            convert: self.convert.clone(),
             features: self.dedup.features(),
             draws_seed: self.dedup.seed.is_none(),
             rules: dedup::rules(self.dedup, &self.dedup_rules),
@@ -448,6 +451,7 @@ impl Config {
         self.policy().check()?;
         self.fetch.check()?;
         self.dedup.check()?;
+        self.convert.check()?;
         let refuse = |key, expected| Err((key, expected));
         match self {
             _ if self.fetch.headers.has_secret() => refuse(

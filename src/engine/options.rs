@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::failpoint::Failpoint;
 use super::messages::Opening;
+use super::ring::convert::ConvertOptions;
 use crate::archive::{DigestAlgorithm, DuplicateBodies, StorePolicy};
 use crate::dedup::{Features, Rules};
 use crate::fetch::FetchOptions;
@@ -55,6 +56,8 @@ pub struct Options {
     pub max_rate: Option<NonZeroU32>,
     /// Bounds of one page.
     pub page: PageOptions,
+    /// What makes text of documents.
+    pub convert: ConvertOptions,
     /// What fingerprints are made of.
     pub features: Features,
     /// Whether the seed of `features` is drawn when the crawl begins, and kept by it from then on.

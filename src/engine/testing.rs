@@ -15,6 +15,7 @@ use super::messages::Opening;
 use super::open::{self, DataDirectory};
 use super::options::{ArchiveOptions, Options};
 use super::ring::analysts::Analysts;
+use super::ring::convert::ConvertOptions;
 use super::ring::reading::Reader;
 use super::ring::turns::Turn;
 use super::view::View;
@@ -66,6 +67,7 @@ pub(crate) fn options() -> Options {
         concurrency: 1,
         max_rate: NonZeroU32::new(1),
         page: PageOptions::default(),
+        convert: ConvertOptions::default(),
         archive: ArchiveOptions {
             store: StorePolicy::Unique,
             duplicate_bodies: DuplicateBodies::default(),

@@ -28,6 +28,7 @@ use super::forget::ForgetPart;
 use super::messages::SeedsAdded;
 use super::options::LiveOptions;
 use super::requeue::PutBack;
+use super::ring::convert::Conversion;
 use super::ring::room::Share;
 use super::ring::turns::Turn;
 use crate::rows::{EarlierFile, EarlierPage, PageRecord};
@@ -69,6 +70,8 @@ pub struct Analysed {
     pub fingerprints: Result<Fingerprints, Ineligible>,
     /// The SimHash that others are told: by the seed that everybody knows.
     pub simhash: Option<u64>,
+    /// What became of a body that is neither HTML nor text.
+    pub conversion: Conversion,
     /// What the headers of the response ask of robots.
     pub wishes: Wishes,
     /// SHA-256 of the body as received.

@@ -17,6 +17,7 @@
 //! - `login`: cookies of a file.
 //! - `config`, `config_documents`: what holds when a file, the environment and flags disagree; its
 //!   documents.
+//! - `convert`: text that commands of the user's find.
 //! - `daemon`: a crawl that is left running, and what it is told.
 //! - `extract`: pages without a crawl.
 //! - `stop`, `bad_input`, `recovery`, `crash`: ends that nobody wished for.
@@ -78,6 +79,7 @@ mod tls;
 
 mod config;
 mod config_documents;
+mod convert;
 mod daemon;
 mod packaging;
 

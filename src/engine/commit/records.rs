@@ -19,6 +19,7 @@ use crate::archive::{
     Capture, Digest, DigestAlgorithm, Original, Record, RecordId, Relation, StorePolicy, Truncation,
 };
 use crate::dedup::{Document, Repeat, Signature, Tier, Verdict};
+use crate::engine::ring::convert::Conversion;
 use crate::engine::visit::{Findings, Judged, Since};
 use crate::fetch::{self, Cut, DecodeBounds, Exchange};
 use crate::page;
@@ -163,6 +164,7 @@ pub(super) fn of(judged: &Judged<'_>, exchange: &Exchange, keeping: Keeping) -> 
     } else {
         add_tag(judged, &capture, &mut records);
     }
+    add_converted(judged, &capture, &mut records);
     records
 }
 
@@ -172,6 +174,21 @@ fn add_tag(judged: &Judged<'_>, capture: &Capture<'_>, records: &mut Records) {
         let relation = Some(Relation::ConcurrentTo(main.id()));
         let metadata = Record::metadata(capture, relation, &[(SOURCE_TAG, tag)]);
         records.all.push(metadata);
+    }
+}
+
+/// Adds the text that a converter found: it is in no body.
+fn add_converted(judged: &Judged<'_>, capture: &Capture<'_>, records: &mut Records) {
+    let is_converted = judged.analysed.conversion == Conversion::Done;
+    let main = records.main.and_then(|at| records.all.get(at));
+    if let (None, Findings::Page(page), Some(of), true) = (
+        &records.conversion,
+        &judged.analysed.findings,
+        main,
+        is_converted,
+    ) {
+        let text = Record::conversion(capture, Some(of.id()), &page.main_text);
+        records.conversion = Some(text);
     }
 }
 
