@@ -522,7 +522,7 @@ pub fn is_live(key: &str) -> bool {
         None => (key, false),
     };
     match key.split_once('.') {
-        Some(("fetch", _)) => false,
+        Some(("fetch", name)) => name == "cookie_files",
         // What fingerprints are made of cannot change; how single pages use them can.
         Some(("dedup", "method")) => is_own,
         Some(("dedup", name)) => dedup::keys().iter().any(|it| it == name),

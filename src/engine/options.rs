@@ -10,7 +10,7 @@ use super::messages::Opening;
 use super::ring::convert::ConvertOptions;
 use crate::archive::{DigestAlgorithm, DuplicateBodies, StorePolicy};
 use crate::dedup::{Features, Rules};
-use crate::fetch::FetchOptions;
+use crate::fetch::{CookieFile, FetchOptions};
 use crate::frontier::{Limits, Policies, RevisitPolicy, ScopeKind, SeenOptions};
 use crate::handover::HandoverOptions;
 use crate::page::PageOptions;
@@ -104,6 +104,8 @@ pub struct LiveOptions {
     pub revisit: RevisitPolicy,
     /// What counts as a duplicate.
     pub rules: Rules,
+    /// The cookies of the user's files.
+    pub login: CookieFile,
 }
 
 impl Options {
@@ -117,6 +119,7 @@ impl Options {
             max_rate,
             revisit,
             rules,
+            login,
         } = live;
         self.scope = scope;
         self.limits = limits;
@@ -124,6 +127,7 @@ impl Options {
         self.max_rate = max_rate;
         self.revisit = revisit;
         self.rules = rules;
+        self.fetch.login = login;
     }
 }
 
@@ -136,6 +140,7 @@ impl From<&Options> for LiveOptions {
             max_rate: options.max_rate,
             revisit: options.revisit.clone(),
             rules: options.rules.clone(),
+            login: options.fetch.login.clone(),
         }
     }
 }
