@@ -126,6 +126,8 @@ fn label(of: &Omission) -> String {
         ("repeated", _) => "one short text under many URLs",
         ("script-shell", _) => "needs JavaScript",
         ("kind", _) => "not HTML or text (archive.other_types)",
+        ("no-converter", _) => "documents without a text (convert.commands)",
+        ("converter-failed", _) => "documents whose converter failed",
         ("duplicate", _) => "duplicate, body not stored",
         (other, _) => other,
     };

@@ -49,8 +49,8 @@ pub use crate::units::{Size, Span};
 
 use crate::dedup::Rule;
 use crate::engine::{
-    ArchiveOptions, DigestAlgorithm, DuplicateBodies, HandoverOptions, Opening, Options,
-    StorePolicy,
+    ArchiveOptions, ConvertOptions, DigestAlgorithm, DuplicateBodies, HandoverOptions, Opening,
+    Options, StorePolicy,
 };
 use crate::fetch::{CookieFile, FetchOptions, FetchOverrides};
 use crate::frontier::{
@@ -82,6 +82,8 @@ pub struct Config {
     pub fetch: FetchOptions,
     /// Limits of one page.
     pub page: PageOptions,
+    /// What makes text of documents.
+    pub convert: ConvertOptions,
     /// What counts as a duplicate.
     pub dedup: Rule,
     /// What is archived.
@@ -275,6 +277,7 @@ impl Config {
             scope: crawl.scope,
             limits: Limits {
                 extra_hops: crawl.extra_hops,
+                moved_seeds: crawl.moved_seeds,
                 max_redirects: crawl.max_redirects,
                 max_url_length: crawl.max_url_length,
                 max_sitemaps: crawl.max_sitemaps,
@@ -297,6 +300,7 @@ impl Config {
             concurrency: self.fetch.concurrency,
             max_rate: self.politeness.max_rate,
             page: self.page.clone(),
+            convert: self.convert.clone(),
             features: self.dedup.features(),
             draws_seed: self.dedup.seed.is_none(),
             rules: dedup::rules(self.dedup, &self.dedup_rules),
@@ -449,6 +453,7 @@ impl Config {
         check_languages(&self.crawl)?;
         self.fetch.check()?;
         self.dedup.check()?;
+        self.convert.check()?;
         let refuse = |key, expected| Err((key, expected));
         match self {
             _ if self.fetch.headers.has_secret() => refuse(
@@ -513,7 +518,7 @@ fn check_languages(crawl: &CrawlPolicy) -> Checked {
 /// Whether a setting, named as by [`flatten`], can change while a crawl runs: how gently, how far
 /// and how often it visits, but not how it is built.
 pub fn is_live(key: &str) -> bool {
-    const CRAWL_WIDE: [&str; 9] = [
+    const CRAWL_WIDE: [&str; 10] = [
         "revisit.",
         "politeness.max_rate",
         "crawl.scope",
@@ -523,13 +528,14 @@ pub fn is_live(key: &str) -> bool {
         "crawl.max_deferred",
         "crawl.block_lists",
         "crawl.extra_hops",
+        "crawl.moved_seeds",
     ];
     let (key, is_own) = match key.split_once(" at ") {
         Some((key, _)) => (key, true),
         None => (key, false),
     };
     match key.split_once('.') {
-        Some(("fetch", _)) => false,
+        Some(("fetch", name)) => name == "cookie_files",
         // What fingerprints are made of cannot change; how single pages use them can.
         Some(("dedup", "method")) => is_own,
         Some(("dedup", name)) => dedup::keys().iter().any(|it| it == name),

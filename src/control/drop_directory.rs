@@ -175,7 +175,7 @@ async fn read(list: &Path, control: &Control) -> Result<Outcome, Over> {
             }),
             // The list may be somebody else's secret file: what stands in it is not repeated.
             Err(seeds::Error::Line { line, .. }) => Some(format!(
-                "{}:{line}: not a URL that can be crawled; correct the line, or put # before it",
+                "{}:{line}: not a seed that can be crawled; correct the line, or put # before it",
                 list.display()
             )),
             Err(error) => Some(error.to_string()),
@@ -200,7 +200,7 @@ async fn read(list: &Path, control: &Control) -> Result<Outcome, Over> {
     loop {
         // Every line was valid a moment ago: errors mean that the file is being changed.
         let chunk = seeds.by_ref().flatten().take(SEEDS_PER_COMMIT);
-        let chunk: Vec<_> = chunk.map(|seed| seed.url).collect();
+        let chunk: Vec<_> = chunk.collect();
         if chunk.is_empty() {
             return Ok(Outcome::Accepted(sum));
         }

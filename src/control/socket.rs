@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 use super::protocol::{MAX_LINE, MAX_SEEDS, Request, Response};
 use crate::engine::{Control, StopHandle, Watch};
 use crate::inspect::{Question, answer};
-use crate::url::{self, Url};
+use crate::seeds::{self, Seed};
 
 /// File name of the socket in the data directory.
 pub(super) const NAME: &str = "control.sock";
@@ -175,7 +175,7 @@ async fn obey(request: &Request, control: &Control, watch: &Watch, stop: &StopHa
             }
         }
         Request::Ask(question) => ask(control, question.clone()).await,
-        Request::AddSeeds { urls } => match seeds(urls, control) {
+        Request::AddSeeds { urls } => match parsed(urls, control) {
             Ok(seeds) => match control.add_seeds(seeds, true).await {
                 Ok(added) => {
                     tracing::info!(new = added.new, known = added.known, "seeds added");
@@ -208,17 +208,17 @@ fn refused(reason: impl Display) -> Response {
 }
 
 /// Parses and checks seeds. Fails at the first that cannot be crawled.
-fn seeds(urls: &[String], control: &Control) -> Result<Vec<Url>, String> {
+fn parsed(urls: &[String], control: &Control) -> Result<Vec<Seed>, String> {
     if urls.len() > MAX_SEEDS {
         return Err(format!("at most {MAX_SEEDS} seeds in one request"));
     }
     urls.iter()
         .map(|text| {
-            let url = url::parse(text).map_err(|error| format!("{text:?}: {error}"))?;
+            let seed = seeds::parse(text).map_err(|error| format!("{text:?}: {error}"))?;
             control
-                .check_seed(&url, true)
+                .check_seed(&seed.url, true)
                 .map_err(|error| format!("{text:?}: {error}"))?;
-            Ok(url)
+            Ok(seed)
         })
         .collect()
 }

@@ -18,14 +18,16 @@ use super::ring::suspects::Suspects;
 use super::visit::{Entry, Seeds};
 use super::{
     Control, Counters, DataDirectory, Ending, Error, Gauges, MemoryPlan, MemoryUse, Omissions,
-    Options, RunLimits, Status, StopHandle, Summary, Watch, open, ring,
+    Options, RunLimits, Status, StopHandle, Summary, Watch, Widened, WouldAdmit, open, ring,
 };
 use crate::archive::add_earlier_archives;
-use crate::frontier::Moment;
+use crate::frontier::{Moment, Seed};
 use crate::handover::HandoverState;
 use crate::store::{self, Batch, Durability, Table, keys};
 use crate::units::Size;
-use crate::url::Url;
+
+/// How the value is named of a setting that has none.
+const UNSET: &str = "(unset)";
 
 /// A crawl that is open and does not run yet.
 ///
@@ -171,14 +173,14 @@ impl Crawl {
     /// to the store, so it blocks.
     pub fn add_seeds(
         &mut self,
-        seeds: impl IntoIterator<Item = Url>,
+        seeds: impl IntoIterator<Item = impl Into<Seed>>,
         stop: &StopHandle,
     ) -> Result<(), Error> {
         /// Number of seeds per commit.
         const CHUNK: usize = 1_000;
         let mut chunk = Vec::with_capacity(CHUNK);
         for seed in seeds {
-            chunk.push(seed);
+            chunk.push(seed.into());
             if chunk.len() == CHUNK {
                 self.commit_seeds(std::mem::take(&mut chunk))?;
                 if stop.is_stopped() {
@@ -189,10 +191,10 @@ impl Crawl {
         self.commit_seeds(chunk)
     }
 
-    fn commit_seeds(&mut self, seeds: Vec<Url>) -> Result<(), Error> {
+    fn commit_seeds(&mut self, seeds: Vec<Seed>) -> Result<(), Error> {
         if !seeds.is_empty() {
             let seeds = Seeds {
-                urls: seeds,
+                seeds,
                 consent: true,
                 reply: None,
             };
@@ -203,10 +205,9 @@ impl Crawl {
         Ok(())
     }
 
-    /// Stores the settings of this run and returns those that differ from the last run's: name, old
-    /// value, new value.
-    pub fn compare_settings(
-        &mut self,
+    /// Returns the settings that differ from the last run's: name, old value, new value.
+    pub fn changed_settings(
+        &self,
         settings: &BTreeMap<String, String>,
     ) -> Result<Vec<(String, String, String)>, Error> {
         let store = &self.committer.store;
@@ -214,18 +215,48 @@ impl Crawl {
             Some(row) => store::decode(Table::Meta, &row)?,
             None => BTreeMap::new(),
         };
-        let text = |value: Option<&String>| value.map_or("(unset)", String::as_str).to_owned();
+        let text = |value: Option<&String>| value.map_or(UNSET, String::as_str).to_owned();
         let names: BTreeSet<&String> = last.keys().chain(settings.keys()).collect();
         let changed = names
             .into_iter()
             .map(|name| (name, last.get(name), settings.get(name)))
             .filter(|(_, then, now)| !last.is_empty() && then != now)
-            .map(|(name, then, now)| (name.clone(), text(then), text(now)))
-            .collect();
+            .map(|(name, then, now)| (name.clone(), text(then), text(now)));
+        Ok(changed.collect())
+    }
+
+    /// Stores the settings of this run and returns those that differ from the last run's. If they
+    /// let the crawl go further, that is noted too, for [`widen`](Self::widen).
+    pub fn compare_settings(
+        &mut self,
+        settings: &BTreeMap<String, String>,
+    ) -> Result<Vec<(String, String, String)>, Error> {
+        let changed = self.changed_settings(settings)?;
         let mut batch = Batch::new();
+        if changed
+            .iter()
+            .any(|(name, then, now)| open::is_widened(name, then, now))
+        {
+            batch.put(Table::Meta, keys::meta::WIDEN, Vec::new());
+        }
         batch.put(Table::Meta, keys::meta::SETTINGS, store::encode(settings));
-        store.commit(batch, Durability::Disk)?;
+        self.committer.store.commit(batch, Durability::Disk)?;
         Ok(changed)
+    }
+
+    /// Reads the links of stored pages again, if settings were changed so that the crawl goes
+    /// further than before, until asked to stop: what it passed over is queued. Returns `None` if
+    /// there is nothing to do. Writes to the store, so it blocks.
+    pub fn widen(&mut self, stop: &StopHandle) -> Result<Option<Widened>, Error> {
+        let (path, options) = (self.directory.path(), &self.options);
+        open::widen(&mut self.committer, path, options, stop)
+    }
+
+    /// Returns what the links of stored pages would lead to by the settings with which the crawl
+    /// was opened. Queues nothing.
+    pub fn would_admit(&mut self, stop: &StopHandle) -> Result<WouldAdmit, Error> {
+        let (path, options) = (self.directory.path(), &self.options);
+        open::would_admit(&mut self.committer, path, options, stop)
     }
 
     /// Crawls until nothing is left, a limit is reached, or it is stopped.

@@ -390,6 +390,9 @@ impl Found {
                 "gleaner dups",
             );
         }
+        for (reason, row) in self.rows_of(ReasonKind::Text) {
+            self.add(pages, (&reason, None), row.count, row.example, WHY);
+        }
     }
 
     /// Files that pages need, and that were not fetched, or that their servers refused.

@@ -53,11 +53,12 @@ pub use left_out::{
     LostSeeds, Omission, OmissionGroup, OmissionUnit, Omissions, ScriptShells, ShellHost,
 };
 pub use messages::{Opening, Over, SeedsAdded, StopHandle, Stopped};
-pub use open::{DataDirectory, DirectoryError, MemoryPlan, known_files};
+pub use open::{DataDirectory, DirectoryError, MemoryPlan, Widened, WouldAdmit, known_files};
 pub(crate) use open::{features, is_begun, lost, open_copy, open_store};
 pub use options::{ArchiveOptions, LiveOptions, Options, RunLimits};
 pub use requeue::{PutBack, Retried, RetryCursor, RetryFilter};
 pub use ring::control::Control;
+pub use ring::convert::ConvertOptions;
 pub use ring::observe::{Gauges, Limit, MemoryShare, MemoryUse, Pulse, Status, Watch};
 pub use ring::scheduler::Ending;
 pub use summary::{HostFigures, Summary};

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use super::failpoint::Failpoint;
 use super::messages::Opening;
+use super::ring::convert::ConvertOptions;
 use crate::archive::{DigestAlgorithm, DuplicateBodies, StorePolicy};
 use crate::dedup::{Features, Rules};
-use crate::fetch::FetchOptions;
+use crate::fetch::{CookieFile, FetchOptions};
 use crate::frontier::{Limits, Policies, RevisitPolicy, ScopeKind, SeenOptions};
 use crate::handover::HandoverOptions;
 use crate::page::PageOptions;
@@ -55,6 +56,8 @@ pub struct Options {
     pub max_rate: Option<NonZeroU32>,
     /// Bounds of one page.
     pub page: PageOptions,
+    /// What makes text of documents.
+    pub convert: ConvertOptions,
     /// What fingerprints are made of.
     pub features: Features,
     /// Whether the seed of `features` is drawn when the crawl begins, and kept by it from then on.
@@ -101,6 +104,8 @@ pub struct LiveOptions {
     pub revisit: RevisitPolicy,
     /// What counts as a duplicate.
     pub rules: Rules,
+    /// The cookies of the user's files.
+    pub login: CookieFile,
 }
 
 impl Options {
@@ -114,6 +119,7 @@ impl Options {
             max_rate,
             revisit,
             rules,
+            login,
         } = live;
         self.scope = scope;
         self.limits = limits;
@@ -121,6 +127,7 @@ impl Options {
         self.max_rate = max_rate;
         self.revisit = revisit;
         self.rules = rules;
+        self.fetch.login = login;
     }
 }
 
@@ -133,6 +140,7 @@ impl From<&Options> for LiveOptions {
             max_rate: options.max_rate,
             revisit: options.revisit.clone(),
             rules: options.rules.clone(),
+            login: options.fetch.login.clone(),
         }
     }
 }

@@ -15,6 +15,7 @@ use super::messages::Opening;
 use super::open::{self, DataDirectory};
 use super::options::{ArchiveOptions, Options};
 use super::ring::analysts::Analysts;
+use super::ring::convert::ConvertOptions;
 use super::ring::reading::Reader;
 use super::ring::turns::Turn;
 use super::view::View;
@@ -23,9 +24,9 @@ use crate::archive::{self, DigestAlgorithm, DuplicateBodies, StorePolicy};
 use crate::dedup::{Features, Fingerprints, Rule, Rules, Similarity, Text, Tier};
 use crate::fetch::{Exchange, Failure, FailureClass, FetchOptions, Outcome, Reservation};
 use crate::frontier::{
-    FetchTask, HeldAddress, HostState, Limits, Moment, Pace, Place, Policies, Policy, Politeness,
-    QueuedUrl, RevisitMode, RevisitPolicy, RobotsMode, ScopeKind, SeenOptions, Validators,
-    for_each_waiting,
+    FetchTask, HeldAddress, HostState, Limits, Moment, MovedSeeds, Pace, Place, Policies, Policy,
+    Politeness, QueuedUrl, RevisitMode, RevisitPolicy, RobotsMode, ScopeKind, SeenOptions,
+    Validators, for_each_waiting,
 };
 use crate::handover::HandoverOptions;
 use crate::page::PageOptions;
@@ -43,6 +44,7 @@ pub(crate) fn options() -> Options {
         scope: ScopeKind::Any,
         limits: Limits {
             extra_hops: 0,
+            moved_seeds: MovedSeeds::default(),
             max_redirects: 5,
             max_url_length: 2_000,
             max_sitemaps: 10,
@@ -65,6 +67,7 @@ pub(crate) fn options() -> Options {
         concurrency: 1,
         max_rate: NonZeroU32::new(1),
         page: PageOptions::default(),
+        convert: ConvertOptions::default(),
         archive: ArchiveOptions {
             store: StorePolicy::Unique,
             duplicate_bodies: DuplicateBodies::default(),
@@ -209,9 +212,9 @@ impl World {
 
     /// A person gives seeds.
     pub(crate) fn seed(&mut self, urls: &[&str]) {
-        let urls = urls.iter().map(|url| parse(url).unwrap());
+        let seeds = urls.iter().map(|url| parse(url).unwrap().into());
         self.commit(vec![Entry::Seeds(Seeds {
-            urls: urls.collect(),
+            seeds: seeds.collect(),
             consent: true,
             reply: None,
         })]);

@@ -16,16 +16,19 @@ use crate::archive::PackedBody;
 use crate::dedup::own::{Lines, OwnLines, Restless};
 use crate::dedup::{Document, Fingerprints, Ineligible, Repeat, Signature, Stored, Tier, Verdict};
 use crate::fetch::{Exchange, Failure, FailureClass, Outcome, Reservation};
-use crate::frontier::{FetchTask, Moment, Pace, Place, RobotsVerdict, Spender, Validators};
+use crate::frontier::{
+    FetchTask, Moment, Pace, Place, RobotsVerdict, Seed, SeedSettings, Spender, Validators,
+};
 use crate::learn::{Spent, TrapPolicy};
 use crate::page::sitemap::EntryKind;
 use crate::page::{Link, Page, Requisites, Wishes};
-use crate::url::{HostKey, Url, UrlId};
+use crate::url::{HostKey, UrlId};
 
 use super::forget::ForgetPart;
 use super::messages::SeedsAdded;
 use super::options::LiveOptions;
 use super::requeue::PutBack;
+use super::ring::convert::Conversion;
 use super::ring::room::Share;
 use super::ring::turns::Turn;
 use crate::rows::{EarlierFile, EarlierPage, PageRecord};
@@ -67,6 +70,8 @@ pub struct Analysed {
     pub fingerprints: Result<Fingerprints, Ineligible>,
     /// The SimHash that others are told: by the seed that everybody knows.
     pub simhash: Option<u64>,
+    /// What became of a body that is neither HTML nor text.
+    pub conversion: Conversion,
     /// What the headers of the response ask of robots.
     pub wishes: Wishes,
     /// SHA-256 of the body as received.
@@ -187,6 +192,8 @@ pub struct Judged<'a> {
     /// Set if the server sent 304, but the page is no longer what its validators stood for, so it
     /// has to be requested unconditionally.
     pub must_be_whole: bool,
+    /// What the seed says from which the URL was found, if it has settings of its own.
+    pub seed: Option<Arc<SeedSettings>>,
     /// What the page has of its own.
     pub own: Own,
 }
@@ -328,6 +335,11 @@ impl Analysed {
 }
 
 impl Judged<'_> {
+    /// Returns the tag of the seed from which the URL was found.
+    pub(crate) fn tag(&self) -> Option<&str> {
+        self.seed.as_deref()?.tag.as_deref()
+    }
+
     /// Returns `true` if the server says that its last response is still valid, and did not send it
     /// again.
     pub(crate) fn is_not_modified(&self) -> bool {
@@ -446,8 +458,8 @@ pub enum Held {
 /// Seeds, as written.
 #[derive(Debug)]
 pub struct Seeds {
-    /// The URLs.
-    pub urls: Vec<Url>,
+    /// The seeds.
+    pub seeds: Vec<Seed>,
     /// Set if a user gave them with the command, which is consent to visit their hosts at private
     /// addresses. Seeds that arrive in other ways may come from anywhere.
     pub consent: bool,

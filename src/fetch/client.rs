@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwap;
 use bytes::{Bytes, BytesMut};
 use jiff::Timestamp;
 use reqwest::header::{
@@ -20,7 +21,7 @@ use tokio::time::timeout;
 
 use self::classify::classify;
 use super::addresses::Addresses;
-use super::cookies::{Cookies, Logins, logs_out};
+use super::cookies::{CookieFile, Cookies, Logins, logs_out};
 use super::guard::{At, GuardedResolver, ProxyResolver, connecting};
 use super::media::refusal;
 use super::options::{Requests, extent};
@@ -74,6 +75,8 @@ struct Inner {
     cookies: Cookies,
     throttle: Throttle,
     logins: Logins,
+    /// The cookies of the user's files, which may be others while a crawl runs.
+    login: ArcSwap<CookieFile>,
     options: FetchOptions,
     user_agent: HeaderValue,
 }
@@ -121,6 +124,7 @@ impl Fetcher {
             requests: Requests::new(&options),
             cookies: Cookies::default(),
             logins: Logins::default(),
+            login: ArcSwap::from_pointee(options.login.clone()),
             throttle: Throttle::new(options.limit_rate.map(|rate| rate.0)),
             options,
             user_agent,
@@ -137,9 +141,19 @@ impl Fetcher {
         self.0.addresses.best(&resolving.await.ok()?)
     }
 
+    /// Sends other cookies of the user's from now on. What servers have set is forgotten: it
+    /// belongs to the login before.
+    pub fn use_login(&self, login: CookieFile) {
+        if **self.0.login.load() != login {
+            self.0.login.store(Arc::new(login));
+            self.0.cookies.forget();
+            self.0.logins.forget();
+        }
+    }
+
     /// Returns why a URL is left alone at a host with a login: visiting it would end that.
     pub fn ends_login(&self, url: &Url) -> Option<Failure> {
-        let ends = self.0.options.login.is_for(url) && logs_out(url);
+        let ends = self.0.login.load().is_for(url) && logs_out(url);
         let why = "it would end the login of fetch.cookie_files";
         ends.then(|| Failure::new(FailureClass::LogsOut, why))
     }
@@ -260,7 +274,7 @@ impl Inner {
             exchange.hide("set-cookie");
         }
         if !approach.is_any_type
-            && self.options.login.is_for(url)
+            && self.login.load().is_for(url)
             && let Some(why) = self.logins.note(&host, url, &exchange)
         {
             tracing::warn!(%host, "{why}; its URLs wait: give new cookies, and `gleaner retry --class session`");
@@ -272,12 +286,12 @@ impl Inner {
     /// Tells whether a host is visited with credentials of the configuration, so that its cookies
     /// are as good as these.
     fn has_login(&self, url: &Url, options: &FetchOptions) -> bool {
-        options.auth.is_some() || options.headers.has_secret() || self.options.login.is_for(url)
+        options.auth.is_some() || options.headers.has_secret() || self.login.load().is_for(url)
     }
 
     /// Tells whether a host gets its cookies back: a login may change them.
     fn keeps_cookies(&self, url: &Url, options: &FetchOptions) -> bool {
-        options.cookies == CookieMode::Host || self.options.login.is_for(url)
+        options.cookies == CookieMode::Host || self.login.load().is_for(url)
     }
 
     /// Returns the client for a visit, whose connections lead where the visit is to be made, and
@@ -383,7 +397,7 @@ impl Inner {
             && !headers.contains_key(COOKIE)
             && let Some(cookies) = self
                 .cookies
-                .header_with(&self.options.login, (host, &url), now)
+                .header_with(&self.login.load(), (host, &url), now)
             && let Ok(cookies) = HeaderValue::from_str(&cookies)
         {
             headers.insert(COOKIE, cookies);

@@ -76,6 +76,11 @@ impl Jar {
 }
 
 impl Cookies {
+    /// Forgets all cookies.
+    pub(super) fn forget(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Jars::default();
+    }
+
     /// Returns the Cookie header for a request, if there is one to send: what the host set, and
     /// what the file has for it beside that.
     pub(super) fn header_with(

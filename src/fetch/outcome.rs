@@ -264,6 +264,10 @@ enum Detail {
     None,
     /// The address that was tried does not accept connections.
     Unreached,
+    /// The same, and it said so.
+    Refused,
+    /// What accepted the connection does not speak TLS, or not under this name.
+    NoTls,
     /// The host took the request, and no head of a response came in time.
     Silent,
     /// There is no such name.
@@ -287,6 +291,22 @@ impl Failure {
         Self {
             detail: Detail::Unreached,
             ..Self::new(class, message)
+        }
+    }
+
+    /// Creates the failure of a request that was refused a connection.
+    pub(super) fn refused(class: FailureClass, message: impl Into<String>) -> Self {
+        Self {
+            detail: Detail::Refused,
+            ..Self::new(class, message)
+        }
+    }
+
+    /// Creates the failure of a request to a server that does not speak TLS.
+    pub(super) fn without_tls(message: impl Into<String>) -> Self {
+        Self {
+            detail: Detail::NoTls,
+            ..Self::new(FailureClass::Tls, message)
         }
     }
 
@@ -317,7 +337,13 @@ impl Failure {
 
     /// Returns `true` if nobody accepted a connection, so that another address may be tried.
     pub fn is_unreached(&self) -> bool {
-        self.detail == Detail::Unreached
+        matches!(self.detail, Detail::Unreached | Detail::Refused)
+    }
+
+    /// Returns `true` if there is no https where it was asked for: nobody listens, or who does
+    /// speaks no TLS. A bad certificate, or silence, says nothing like it.
+    pub fn is_without_https(&self) -> bool {
+        matches!(self.detail, Detail::Refused | Detail::NoTls)
     }
 
     /// Returns `true` if no head of a response came in time.

@@ -1,6 +1,6 @@
 //! Admission: whether a URL that was found is queued.
 
-use super::{Policies, Scope};
+use super::{MovedSeeds, Policies, Scope, ScopeKind, SeedSettings};
 use crate::learn::{Trail, Trap};
 use crate::url::{self, HostKey, Site, Url};
 
@@ -9,6 +9,8 @@ use crate::url::{self, HostKey, Site, Url};
 pub struct Limits {
     /// Number of links that are followed out of the scope, one after the other.
     pub extra_hops: u8,
+    /// Where a seed that redirects takes the scope along to.
+    pub moved_seeds: MovedSeeds,
     /// Maximum number of redirects followed in a row (RFC 9110 sets no number; Heritrix and
     /// browsers use 5 to 20).
     pub max_redirects: u8,
@@ -39,6 +41,8 @@ pub struct Candidate<'a> {
     pub beyond: u8,
     /// Where the URL comes from.
     pub provenance: Provenance,
+    /// What the seed from which it was found says, if it has settings of its own.
+    pub seed: Option<&'a SeedSettings>,
 }
 
 /// Where a URL comes from. Decides which checks apply to it.
@@ -139,14 +143,14 @@ pub fn admit(
     let host = HostKey::of(&url);
     let policy = policies.of(&host);
     let is_near = (1..=limits.extra_hops).contains(&candidate.beyond);
-    if candidate.provenance == Provenance::Linked && !is_near && !scope.admits(&url) {
+    let own = candidate.seed;
+    let is_anywhere = own.is_some_and(|seed| seed.scope == Some(ScopeKind::Any));
+    let is_bound = candidate.provenance == Provenance::Linked && !is_near && !is_anywhere;
+    if is_bound && !scope.admits(&url) {
         return Admission::OutOfScope;
     }
-    if policy
-        .crawl
-        .max_depth
-        .is_some_and(|max| candidate.depth > max)
-    {
+    let max_depth = own.and_then(|seed| seed.depth).or(policy.crawl.max_depth);
+    if max_depth.is_some_and(|max| candidate.depth > max) {
         return Admission::TooDeep;
     }
     if candidate.provenance != Provenance::Given
@@ -174,12 +178,13 @@ pub fn admit(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frontier::{CrawlOverrides, Overrides, Policy, Politeness, ScopeKind};
+    use crate::frontier::{CrawlOverrides, Overrides, Policy, Politeness};
     use crate::url::UrlPatterns;
 
     fn limits() -> Limits {
         Limits {
             extra_hops: 1,
+            moved_seeds: MovedSeeds::Never,
             max_redirects: 3,
             max_url_length: 60,
             max_sitemaps: 1,
@@ -223,16 +228,16 @@ mod tests {
 
     impl Gate {
         fn new() -> Self {
-            let mut scope = Scope::new(ScopeKind::Host);
-            scope.add_seed(&url::parse("http://a.example/").unwrap());
-            scope.add_seed(&url::parse("http://d.example/").unwrap());
+            let mut scope = Scope::new(ScopeKind::Host, MovedSeeds::Never);
+            scope.add_seed(&url::parse("http://a.example/").unwrap(), None);
+            scope.add_seed(&url::parse("http://d.example/").unwrap(), None);
             Self {
                 scope,
                 policies: policies(),
             }
         }
 
-        fn ask(&self, url: &str, change: impl FnOnce(&mut Candidate<'_>)) -> &'static str {
+        fn ask<'a>(&self, url: &'a str, change: impl FnOnce(&mut Candidate<'a>)) -> &'static str {
             let mut candidate = Candidate {
                 url,
                 depth: 1,
@@ -241,6 +246,7 @@ mod tests {
                 from: None,
                 beyond: 0,
                 provenance: Provenance::Linked,
+                seed: None,
             };
             change(&mut candidate);
             admit(&candidate, &self.scope, &limits(), &self.policies).name()
@@ -282,6 +288,37 @@ mod tests {
     }
 
     #[test]
+    fn what_a_seed_says_comes_before_what_the_settings_say() {
+        let gate = Gate::new();
+        let ask = |url: &str, depth, (own, scope)| {
+            let settings = SeedSettings {
+                depth: own,
+                scope,
+                tag: None,
+            };
+            gate.ask(url, |asked| {
+                asked.depth = depth;
+                asked.seed = Some(&settings);
+            })
+        };
+        let (a, b) = ("http://a.example/x", "http://b.example/x");
+        assert_eq!(ask(a, 3, (None, None)), "too-deep");
+        assert_eq!(ask(a, 3, (Some(3), None)), "admitted");
+        assert_eq!(ask(a, 1, (Some(0), None)), "too-deep");
+        assert_eq!(ask(b, 1, (None, None)), "out-of-scope");
+        assert_eq!(ask(b, 1, (None, Some(ScopeKind::Any))), "admitted");
+        assert_eq!(ask(b, 1, (None, Some(ScopeKind::Domain))), "out-of-scope");
+        assert_eq!(
+            ask(
+                "http://a.example/private/x",
+                1,
+                (None, Some(ScopeKind::Any))
+            ),
+            "excluded"
+        );
+    }
+
+    #[test]
     fn a_trail_ends_where_another_site_begins() {
         let gate = Gate::new();
         let from = url::parse("http://a.example/s?a=1").unwrap();
@@ -295,6 +332,7 @@ mod tests {
                 from: Some(&from),
                 beyond: 0,
                 provenance: Provenance::Named,
+                seed: None,
             };
             match admit(&candidate, &gate.scope, &limits(), &gate.policies) {
                 Admission::Admitted(_, _, trail) => trail.growth,

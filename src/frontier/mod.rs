@@ -10,6 +10,7 @@
 mod admission;
 mod forgotten;
 mod scope;
+mod seed;
 
 mod seen;
 
@@ -48,5 +49,6 @@ pub use queue::walk::{GoOn, VisitWaiting, for_each_waiting};
 pub use queue::write::{QueuedRow, file_by_due_time, put_queued};
 pub use revisit_interval::{Finding, RevisitMode, RevisitPolicy};
 pub use schedule::{Action, Schedule, ScheduleOptions, Spender};
-pub use scope::{Scope, ScopeKind, admits_by_entries};
+pub use scope::{MovedSeeds, Scope, ScopeKind, admits_by_entries};
+pub use seed::{Seed, SeedSettings, seed_in};
 pub use seen::{SEEN, SeenOptions, SeenSet, verify_filters};

@@ -16,7 +16,7 @@ use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 use struct_patch::Patch;
 
-use super::{Politeness, PolitenessOverrides, ScopeKind, SeenOptions};
+use super::{MovedSeeds, Politeness, PolitenessOverrides, ScopeKind, SeenOptions};
 use crate::learn::{LearnOverrides, LearnPolicy, TrapOverrides, TrapPolicy};
 use crate::units::Checked;
 use crate::url::{BlockList, HostKey, HostMap, HostPattern, UrlPatterns};
@@ -91,6 +91,9 @@ pub struct CrawlPolicy {
     /// Number of links that are followed out of the scope, one after the other.
     #[patch(skip)]
     pub extra_hops: u8,
+    /// Where a seed that redirects takes the scope along to.
+    #[patch(skip)]
+    pub moved_seeds: MovedSeeds,
     /// Maximum number of links followed from a seed to a URL of this host; `None` for no limit.
     pub max_depth: Option<u16>,
     /// Maximum number of consecutive redirects.
@@ -143,6 +146,7 @@ impl Default for CrawlPolicy {
         Self {
             scope: ScopeKind::default(),
             extra_hops: 0,
+            moved_seeds: MovedSeeds::default(),
             max_depth: None,
             max_redirects: 10,
             max_url_length: 2_048,

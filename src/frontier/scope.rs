@@ -1,11 +1,11 @@
 //! The scope of a crawl: which URLs share enough with a seed to be followed.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::convert::Infallible;
 
 use serde::{Deserialize, Serialize};
 
-use crate::url::{Site, Url};
+use crate::url::{self, HostKey, Site, Url};
 
 /// What a URL must share with a seed to be followed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,120 +22,233 @@ pub enum ScopeKind {
     Any,
 }
 
+/// Where a seed that redirects takes the scope along to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MovedSeeds {
+    /// Nowhere.
+    Never,
+    /// To other hosts of its registrable domain, as from `example.org` to `www.example.org`.
+    Domain,
+    /// There, and to another site if it has moved for good (301 or 308).
+    #[default]
+    Permanent,
+}
+
 /// The scope of a crawl: its kind, and one entry per host, domain or prefix of the seeds. It grows
 /// with the seeds, not with the crawl.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
     kind: ScopeKind,
-    names: HashSet<String>,
-    /// Host and path of each prefix without the scheme, sorted. Used by `Prefix` only.
-    prefixes: BTreeSet<String>,
+    moved_seeds: MovedSeeds,
+    /// Entries of the seeds, as far as they count, each behind its letter.
+    given: HashSet<String>,
+    /// Those of URLs that seeds have moved to.
+    moved: HashSet<String>,
+    /// Set if there are entries of seeds with a scope of their own.
+    has_own: bool,
 }
+
+/// Kinds that need entries.
+const KINDS: [ScopeKind; 3] = [ScopeKind::Host, ScopeKind::Domain, ScopeKind::Prefix];
+
+/// Stands before the letter of an entry of a URL that a seed has moved to.
+const MOVED: u8 = b'm';
 
 impl Scope {
     /// An empty scope of a kind.
-    pub fn new(kind: ScopeKind) -> Self {
+    pub fn new(kind: ScopeKind, moved_seeds: MovedSeeds) -> Self {
         Self {
             kind,
+            moved_seeds,
             ..Self::default()
         }
     }
 
-    /// Adds a seed. Returns its new entries in their stored form, which [`Scope::restore`] reads.
-    pub fn add_seed(&mut self, seed: &Url) -> Vec<Vec<u8>> {
-        let entries = self.new_entries(seed);
+    /// Adds a seed, which may have a scope of its own. Returns its new entries in their stored
+    /// form, which [`Scope::restore`] reads.
+    pub fn add_seed(&mut self, seed: &Url, own: Option<ScopeKind>) -> Vec<Vec<u8>> {
+        let entries = self.new_entries(seed, own);
         for entry in &entries {
-            self.restore(entry);
+            self.restore(entry, &[]);
         }
         entries
     }
 
     /// The entries that a seed would add, in their stored form.
-    pub fn new_entries(&self, seed: &Url) -> Vec<Vec<u8>> {
-        // Entries for every kind are stored, so that a crawl can be resumed with another kind.
-        let path = seed.path();
-        let directory = &path[..=path
-            .rfind('/')
-            .unwrap_or(0)
-            .min(path.len().saturating_sub(1))];
-        let entries = [
-            (b'h', host(seed)),
-            (b'd', Site::of(seed).as_str().to_owned()),
-            (b'p', format!("{}{directory}", host(seed))),
-        ];
-        entries
-            .into_iter()
-            .filter(|(kind, text)| match (kind, self.kind) {
-                (b'h', ScopeKind::Host) | (b'd', ScopeKind::Domain) => !self.names.contains(text),
-                (b'p', ScopeKind::Prefix) => !self.prefixes.contains(text),
-                _ => true,
-            })
-            .map(|(kind, text)| [&[kind], text.as_bytes()].concat())
+    pub fn new_entries(&self, seed: &Url, own: Option<ScopeKind>) -> Vec<Vec<u8>> {
+        let new = entries_of(seed, own).into_iter();
+        let new = new.filter(|entry| !self.given.contains(entry));
+        new.map(String::into_bytes).collect()
+    }
+
+    /// Returns `true` if a seed at `from` that redirects to `to` takes the scope along.
+    pub fn moves(&self, (from, to): (&Url, &Url), is_permanent: bool) -> bool {
+        let takes = match self.moved_seeds {
+            MovedSeeds::Never => false,
+            MovedSeeds::Permanent if is_permanent => true,
+            MovedSeeds::Permanent | MovedSeeds::Domain => Site::of(from) == Site::of(to),
+        };
+        takes && !self.admits(to)
+    }
+
+    /// Adds what a seed has moved to. Returns `true` if that is new.
+    pub fn add_moved(&mut self, (from, to): (&Url, &Url), own: Option<ScopeKind>) -> bool {
+        let entries = self.moved_entries((from, to), own);
+        let was_admitted = self.admits(to);
+        for (entry, row) in &entries {
+            self.restore(entry, row);
+        }
+        !was_admitted && self.admits(to)
+    }
+
+    /// The entries that what a seed has moved to would add, in their stored form: key and row.
+    pub fn moved_entries(
+        &self,
+        (from, to): (&Url, &Url),
+        own: Option<ScopeKind>,
+    ) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let new = entries_of(to, own).into_iter();
+        let new = new.filter(|it| !self.given.contains(it) && !self.moved.contains(it));
+        let row = format!("{}\n{}", HostKey::of(from), HostKey::of(to)).into_bytes();
+        new.map(|entry| ([&[MOVED], entry.as_bytes()].concat(), row.clone()))
             .collect()
     }
 
-    /// Adds a stored entry. Returns true if it is new. An entry for a kind other than the scope's
-    /// own is not held in memory and always counts as new.
-    pub fn restore(&mut self, entry: &[u8]) -> bool {
-        let Some((kind, text)) = entry.split_first() else {
-            return false;
+    /// Adds a stored entry. One for a kind other than the scope's own is not held in memory.
+    pub fn restore(&mut self, entry: &[u8], row: &[u8]) {
+        let (entry, held) = match entry.split_first() {
+            Some((&MOVED, entry)) if counts(self.moved_seeds, row) => (entry, &mut self.moved),
+            Some((&MOVED, _)) | None => return,
+            Some(_) => (entry, &mut self.given),
         };
-        let text = String::from_utf8_lossy(text).into_owned();
-        match (kind, self.kind) {
-            (b'h', ScopeKind::Host) | (b'd', ScopeKind::Domain) => self.names.insert(text),
-            (b'p', ScopeKind::Prefix) => self.prefixes.insert(text),
-            _ => true,
+        let is_own = entry.first().is_some_and(u8::is_ascii_uppercase);
+        self.has_own |= is_own;
+        if is_own || entry.first().copied() == letter(self.kind) {
+            held.insert(String::from_utf8_lossy(entry).into_owned());
         }
     }
 
     /// Whether `url` is followed.
     pub fn admits(&self, url: &Url) -> bool {
-        admits(self.kind, url, |entry| {
-            Ok::<_, Infallible>(match self.kind {
-                ScopeKind::Prefix => self.prefixes.contains(entry),
-                _ => self.names.contains(entry),
-            })
+        admits((self.kind, self.has_own), url, |entry| {
+            Ok::<_, Infallible>(self.given.contains(entry) || self.moved.contains(entry))
         })
         .unwrap_or_default()
     }
 }
 
-/// Whether a scope of this kind follows `url`, given its stored entries; `has` looks one up.
+/// Whether a scope of this kind follows `url`, given its stored entries; `get` returns the row of
+/// one.
 pub fn admits_by_entries<E>(
-    kind: ScopeKind,
+    (kind, moved_seeds): (ScopeKind, MovedSeeds),
     url: &Url,
-    mut has: impl FnMut(&[u8]) -> Result<bool, E>,
+    mut get: impl FnMut(&[u8]) -> Result<Option<Vec<u8>>, E>,
 ) -> Result<bool, E> {
-    let letter = match kind {
-        ScopeKind::Host | ScopeKind::Any => b'h',
-        ScopeKind::Domain => b'd',
-        ScopeKind::Prefix => b'p',
-    };
-    admits(kind, url, |entry| {
-        has(&[&[letter], entry.as_bytes()].concat())
+    admits((kind, true), url, |entry| {
+        if get(entry.as_bytes())?.is_some() {
+            return Ok(true);
+        }
+        let moved = get(&[&[MOVED], entry.as_bytes()].concat())?;
+        Ok(moved.is_some_and(|row| counts(moved_seeds, &row)))
     })
 }
 
 fn admits<E>(
-    kind: ScopeKind,
+    (kind, has_own): (ScopeKind, bool),
     url: &Url,
     mut has: impl FnMut(&str) -> Result<bool, E>,
 ) -> Result<bool, E> {
-    match kind {
-        ScopeKind::Any => Ok(true),
-        ScopeKind::Host => has(&host(url)),
-        ScopeKind::Domain => has(Site::of(url).as_str()),
-        ScopeKind::Prefix => {
-            let whole = format!("{}{}", host(url), url.path());
-            // Every prefix ends with a slash, so the prefixes of the URL are tried, longest first.
-            for (at, _) in whole.rmatch_indices('/') {
-                if has(&whole[..=at])? {
-                    return Ok(true);
-                }
-            }
-            Ok(false)
+    let Some(usual) = letter(kind) else {
+        return Ok(true);
+    };
+    if admits_kind(kind, usual, url, &mut has)? {
+        return Ok(true);
+    }
+    for kind in KINDS.into_iter().filter(|_| has_own) {
+        let own = letter(kind).unwrap_or(usual).to_ascii_uppercase();
+        if admits_kind(kind, own, url, &mut has)? {
+            return Ok(true);
         }
     }
+    Ok(false)
+}
+
+fn admits_kind<E>(
+    kind: ScopeKind,
+    letter: u8,
+    url: &Url,
+    has: &mut impl FnMut(&str) -> Result<bool, E>,
+) -> Result<bool, E> {
+    let entry = entry(kind, letter, url, url.path());
+    if kind != ScopeKind::Prefix {
+        return has(&entry);
+    }
+    // Every prefix ends with a slash, so the prefixes of the URL are tried, longest first.
+    for (at, _) in entry.rmatch_indices('/') {
+        if has(&entry[..=at])? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The letter before the entries that count for a kind; a capital stands before those of seeds that
+/// have this kind of their own.
+fn letter(kind: ScopeKind) -> Option<u8> {
+    match kind {
+        ScopeKind::Host => Some(b'h'),
+        ScopeKind::Domain => Some(b'd'),
+        ScopeKind::Prefix => Some(b'p'),
+        ScopeKind::Any => None,
+    }
+}
+
+/// The entries of a seed. Those for every kind are stored, so that a crawl can be resumed with
+/// another kind, unless the seed has one of its own.
+fn entries_of(seed: &Url, own: Option<ScopeKind>) -> Vec<String> {
+    let path = seed.path();
+    let last = path.rfind('/').unwrap_or(0);
+    let directory = path.get(..=last).unwrap_or("/");
+    let kinds = KINDS
+        .into_iter()
+        .filter(|kind| own.is_none_or(|own| own == *kind));
+    let entries = kinds.filter_map(|kind| {
+        let letter = letter(kind)?;
+        let letter = match own {
+            Some(_) => letter.to_ascii_uppercase(),
+            None => letter,
+        };
+        Some(entry(kind, letter, seed, directory))
+    });
+    entries.collect()
+}
+
+fn entry(kind: ScopeKind, letter: u8, url: &Url, path: &str) -> String {
+    let letter = char::from(letter);
+    match kind {
+        ScopeKind::Domain => format!("{letter}{}", Site::of(url).as_str()),
+        ScopeKind::Prefix => format!("{letter}{}{path}", host(url)),
+        ScopeKind::Host | ScopeKind::Any => format!("{letter}{}", host(url)),
+    }
+}
+
+/// Whether the entry of a move counts, by its row: the host of the seed and that of its target.
+fn counts(moved_seeds: MovedSeeds, row: &[u8]) -> bool {
+    match moved_seeds {
+        MovedSeeds::Never => false,
+        MovedSeeds::Permanent => true,
+        MovedSeeds::Domain => {
+            let text = std::str::from_utf8(row).unwrap_or_default();
+            let hosts = text.split_once('\n');
+            let sites = hosts.and_then(|(from, to)| Some((site(from)?, site(to)?)));
+            sites.is_some_and(|(from, to)| from == to)
+        }
+    }
+}
+
+fn site(url: &str) -> Option<Site> {
+    url::parse(url).ok().map(|url| Site::of(&url))
 }
 
 /// The host name, and the port if it is not the default port.
@@ -153,15 +266,18 @@ mod tests {
     use crate::url::parse;
 
     fn check(kind: ScopeKind, seed: &str, admitted: &[&str], refused: &[&str]) {
-        let mut scope = Scope::new(kind);
-        let kept = scope.add_seed(&parse(seed).unwrap());
-        let mut restored = Scope::new(kind);
+        let new = || Scope::new(kind, MovedSeeds::Never);
+        let mut scope = new();
+        let kept = scope.add_seed(&parse(seed).unwrap(), None);
+        let mut restored = new();
         for entry in &kept {
-            restored.restore(entry);
+            restored.restore(entry, &[]);
         }
         let by_entries = |url: &str| {
-            admits_by_entries(kind, &parse(url).unwrap(), |entry| {
-                Ok::<_, Infallible>(kept.iter().any(|it| it == entry))
+            let of = (kind, MovedSeeds::Never);
+            admits_by_entries(of, &parse(url).unwrap(), |entry| {
+                let is_kept = kept.iter().any(|it| it == entry);
+                Ok::<_, Infallible>(is_kept.then(Vec::new))
             })
         };
         assert!(admitted.iter().all(|url| by_entries(url).unwrap()));
@@ -253,12 +369,113 @@ mod tests {
 
     #[test]
     fn seeds_add_up_and_repeat_nothing() {
-        let mut scope = Scope::new(ScopeKind::Host);
-        scope.add_seed(&parse("http://a.org/").unwrap());
-        let again = scope.add_seed(&parse("http://a.org/other").unwrap());
+        let mut scope = Scope::new(ScopeKind::Host, MovedSeeds::Never);
+        scope.add_seed(&parse("http://a.org/").unwrap(), None);
+        let again = scope.add_seed(&parse("http://a.org/other").unwrap(), None);
         assert!(!again.iter().any(|entry| entry[0] == b'h'));
-        scope.add_seed(&parse("http://b.org/").unwrap());
+        scope.add_seed(&parse("http://b.org/").unwrap(), None);
         assert!(scope.admits(&parse("http://a.org/1").unwrap()));
         assert!(scope.admits(&parse("http://b.org/1").unwrap()));
+    }
+
+    #[test]
+    fn what_seeds_have_moved_to_counts_as_long_as_the_setting_says_so() {
+        let url = |text: &str| parse(text).unwrap();
+        let check = |moved_seeds, to: &str, is_permanent, expected| {
+            let (from, to) = (url("http://a.org/"), url(to));
+            let mut scope = Scope::new(ScopeKind::Host, moved_seeds);
+            scope.add_seed(&from, None);
+            let moves = scope.moves((&from, &to), is_permanent);
+            assert_eq!(moves, expected, "{moved_seeds:?} {to}");
+            if !moves {
+                return;
+            }
+            let rows = scope.moved_entries((&from, &to), None);
+            assert!(scope.add_moved((&from, &to), None) && scope.admits(&to));
+            assert!(!scope.add_moved((&from, &to), None));
+            for setting in [MovedSeeds::Never, MovedSeeds::Domain, MovedSeeds::Permanent] {
+                let mut later = Scope::new(ScopeKind::Host, setting);
+                for (entry, row) in &rows {
+                    later.restore(entry, row);
+                }
+                let by_entries = admits_by_entries((ScopeKind::Host, setting), &to, |entry| {
+                    let row = rows.iter().find(|(key, _)| key == entry);
+                    Ok::<_, Infallible>(row.map(|(_, row)| row.clone()))
+                });
+                assert_eq!(by_entries, Ok(later.admits(&to)));
+                let is_of_domain = Site::of(&from) == Site::of(&to);
+                let holds = match setting {
+                    MovedSeeds::Never => false,
+                    MovedSeeds::Domain => is_of_domain,
+                    MovedSeeds::Permanent => true,
+                };
+                assert_eq!(later.admits(&to), holds, "{setting:?} {to}");
+            }
+        };
+        let (www, other) = ("http://www.a.org/", "http://b.org/");
+        for (to, is_permanent, expected) in [
+            (www, false, [false, true, true]),
+            (www, true, [false, true, true]),
+            (other, false, [false, false, false]),
+            (other, true, [false, false, true]),
+            // It is in scope anyway.
+            ("https://a.org/x", true, [false, false, false]),
+        ] {
+            check(MovedSeeds::Never, to, is_permanent, expected[0]);
+            check(MovedSeeds::Domain, to, is_permanent, expected[1]);
+            check(MovedSeeds::Permanent, to, is_permanent, expected[2]);
+        }
+    }
+
+    #[test]
+    fn a_seed_that_is_given_stays_when_the_move_there_is_taken_back() {
+        let (from, to) = (
+            parse("http://a.org/").unwrap(),
+            parse("http://b.org/").unwrap(),
+        );
+        let mut scope = Scope::new(ScopeKind::Host, MovedSeeds::Permanent);
+        let moved = scope.moved_entries((&from, &to), None);
+        scope.add_moved((&from, &to), None);
+        let given = scope.add_seed(&to, None);
+        let mut later = Scope::new(ScopeKind::Host, MovedSeeds::Never);
+        for (entry, row) in &moved {
+            later.restore(entry, row);
+        }
+        assert!(!later.admits(&to));
+        for entry in &given {
+            later.restore(entry, &[]);
+        }
+        assert!(later.admits(&to));
+    }
+
+    #[test]
+    fn a_seed_may_have_a_scope_of_its_own() {
+        let url = |text: &str| parse(text).unwrap();
+        for kind in [ScopeKind::Host, ScopeKind::Prefix] {
+            let mut scope = Scope::new(kind, MovedSeeds::Never);
+            scope.add_seed(&url("http://a.org/x/"), None);
+            let own = Some(ScopeKind::Prefix);
+            let mut kept = scope.add_seed(&url("http://b.org/docs/"), own);
+            kept.extend(scope.add_seed(&url("http://c.org/"), Some(ScopeKind::Domain)));
+            kept.extend(scope.add_seed(&url("http://d.org/"), Some(ScopeKind::Any)));
+            let check = |text: &str, expected| {
+                assert_eq!(scope.admits(&url(text)), expected, "{kind:?} {text}");
+                let of = (kind, MovedSeeds::Never);
+                let by_entries = admits_by_entries(of, &url(text), |entry| {
+                    let is_kept = kept.iter().any(|it| it == entry);
+                    Ok::<_, Infallible>(is_kept.then(Vec::new))
+                });
+                if !text.contains("a.org") {
+                    assert_eq!(by_entries, Ok(expected), "{kind:?} {text}");
+                }
+            };
+            check("http://a.org/x/y", true);
+            check("http://a.org/z", kind == ScopeKind::Host);
+            check("http://b.org/docs/x", true);
+            check("http://b.org/", false);
+            check("http://www.c.org/", true);
+            // What is found from that seed is admitted by the seed, not by where it is.
+            check("http://d.org/x", false);
+        }
     }
 }

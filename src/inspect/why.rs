@@ -493,8 +493,9 @@ fn admission(
 ) -> Result<AdmissionNow, Error> {
     let (store, options) = (view.store(), view.options());
     let limits = &options.limits;
-    let in_scope = admits_by_entries(options.scope, url, |entry| {
-        Ok::<_, Error>(store.get(Table::Scope, entry)?.is_some())
+    let scope = (options.scope, limits.moved_seeds);
+    let in_scope = admits_by_entries(scope, url, |entry| {
+        Ok::<_, Error>(store.get(Table::Scope, entry)?)
     })?;
     let policy = options.policies.of(&HostKey::of(url));
     let excluded = policy.crawl.exclude.find(url.as_str());

@@ -30,6 +30,9 @@ pub struct PageLine {
     /// `noimageai`, `tdm-reservation`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub robots: Vec<String>,
+    /// Tag of the seed from which the page was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
     /// Number of words of the text that was compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<u32>,

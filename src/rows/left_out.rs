@@ -37,6 +37,8 @@ pub enum ReasonKind {
     Page,
     /// A page of which the archive has no body.
     Body,
+    /// A document that has no text: there is no converter for it, or that failed.
+    Text,
     /// A reference to a requisite that was not followed, by the name of its admission, or of the
     /// setting whose budget is used up.
     NamedRequisite,
@@ -57,6 +59,7 @@ impl ReasonKind {
             Self::Status => "status",
             Self::Page => "page",
             Self::Body => "body",
+            Self::Text => "text",
             Self::NamedRequisite => "named-requisite",
             Self::FailedRequisite => "failed-requisite",
             Self::RefusedRequisite => "refused-requisite",

@@ -1,16 +1,22 @@
 //! Seed lists: the URLs that a crawl begins with, from files, standard input and arguments.
 //!
 //! A list has one URL per line, or a bare name such as `example.org`, which stands for its page
-//! over https. `#` begins a comment at the start of a line or after white space; empty lines are
+//! over https. Behind it may stand what holds for all that is found from it, as in
+//! `https://example.org/ depth=2 scope=prefix tag=news`; `line.rs` reads that, and the same as a
+//! JSON object. `#` begins a comment at the start of a line or after white space; empty lines are
 //! ignored, and a byte order mark is skipped. A list that cannot be read completely is refused as a
 //! whole, with the line at fault, so that a crawl never begins with half a list. Lists are read in
 //! one pass and never held in memory.
+
+mod line;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use crate::url::{self, Url};
+pub use crate::frontier::{Seed, SeedSettings};
+use crate::url;
+pub use line::{parse, to_line};
 
 /// Maximum length of a line, in bytes: longer than any URL that servers accept.
 const MAX_LINE: usize = 64 << 10;
@@ -24,67 +30,16 @@ pub enum Source {
     File(PathBuf),
 }
 
-/// A seed as it was given.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seed {
-    /// The URL.
-    pub url: Url,
-    /// Set if it was given without a scheme.
-    pub is_bare: bool,
-}
-
-impl Seed {
-    /// Reads a URL, or a bare name of a host, with a port and a path if it has them.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with it as a URL, if it is neither.
-    pub fn parse(text: &str) -> Result<Self, url::Error> {
-        match url::parse(text) {
-            Ok(url) => Ok(Self {
-                url,
-                is_bare: false,
-            }),
-            Err(error) => match bare(text.trim()) {
-                Some(url) => Ok(Self { url, is_bare: true }),
-                None => Err(error),
-            },
-        }
-    }
-}
-
-/// The page over https that a bare name stands for. A name has a dot, or is an address or
-/// `localhost`, so that a word is not taken for one, and nothing before it.
-fn bare(text: &str) -> Option<Url> {
-    let name = text.split(['/', '?', '#']).next().unwrap_or_default();
-    if name.is_empty()
-        || text.contains("://")
-        || text.contains(char::is_whitespace)
-        || name.contains('@')
-    {
-        return None;
-    }
-    let url = url::parse(&format!("https://{text}")).ok()?;
-    let is_name = match url.host()? {
-        ::url::Host::Domain(name) => name.trim_matches('.').contains('.') || name == "localhost",
-        ::url::Host::Ipv4(_) => name.contains('.'),
-        ::url::Host::Ipv6(_) => true,
-    };
-    is_name.then_some(url)
-}
-
 impl Source {
     /// Returns the seeds of this source, in order.
     pub fn seeds(&self) -> Box<dyn Iterator<Item = Result<Seed, Error>> + Send> {
         match self {
-            Source::Argument(text) => {
-                Box::new(std::iter::once(Seed::parse(text).map_err(|reason| {
-                    Error::Argument {
-                        text: text.clone(),
-                        reason,
-                    }
-                })))
-            }
+            Source::Argument(text) => Box::new(std::iter::once(parse(text).map_err(|reason| {
+                Error::Argument {
+                    text: text.clone(),
+                    reason,
+                }
+            }))),
             Source::File(path) => match File::open(path) {
                 Ok(file) => Box::new(read(BufReader::new(file), path)),
                 Err(source) => Box::new(std::iter::once(Err(Error::Open {
@@ -162,9 +117,9 @@ fn parse_line(line: &[u8], number: u64, name: &Path) -> Result<Option<Seed>, Err
     if text.is_empty() {
         return Ok(None);
     }
-    Seed::parse(text)
+    parse(text)
         .map(Some)
-        .map_err(|reason| malformed(text.to_owned(), Reason::Url(reason)))
+        .map_err(|reason| malformed(text.to_owned(), reason))
 }
 
 /// Removes a comment. A `#` inside a URL begins its fragment; after white space it begins a
@@ -186,9 +141,15 @@ pub enum Reason {
     /// The line is not UTF-8.
     #[error("not UTF-8")]
     Utf8,
-    /// The line is not a URL that can be crawled.
+    /// It is not a URL that can be crawled.
     #[error(transparent)]
     Url(url::Error),
+    /// What stands behind the URL is no setting of a seed, or has no such value.
+    #[error("{0}")]
+    Setting(String),
+    /// It begins like a JSON object, and is not one of a seed.
+    #[error("{0}; an object has \"url\" and, if wanted, \"depth\", \"scope\" and \"tag\"")]
+    Object(serde_json::Error),
 }
 
 /// Why seeds cannot be used. No seed was admitted.
@@ -200,7 +161,7 @@ pub enum Error {
         /// The argument.
         text: String,
         /// What is wrong with it.
-        reason: url::Error,
+        reason: Reason,
     },
     /// The list could not be opened.
     #[error(
@@ -271,44 +232,6 @@ mod tests {
             &["http://a.org/", "http://b.org/x", "https://c.org/"],
         );
         check(b"", &[]);
-    }
-
-    #[test]
-    fn a_bare_name_is_a_page_over_https() {
-        let check = |text: &str, expected: Option<&str>| {
-            let seed = Seed::parse(text).ok();
-            assert!(seed.as_ref().is_none_or(|seed| seed.is_bare), "{text}");
-            assert_eq!(
-                seed.map(|seed| seed.url.to_string()).as_deref(),
-                expected,
-                "{text}"
-            );
-        };
-        check("example.org", Some("https://example.org/"));
-        check("Example.ORG/Docs?a=1", Some("https://example.org/Docs?a=1"));
-        check("example.org:8080/x", Some("https://example.org:8080/x"));
-        check("localhost:8000", Some("https://localhost:8000/"));
-        check("192.168.1.7", Some("https://192.168.1.7/"));
-        check("[::1]:80/", Some("https://[::1]:80/"));
-        check("müller.example", Some("https://xn--mller-kva.example/"));
-        for text in [
-            "word",
-            "not a url",
-            "mailto:me@example.org",
-            "me@example.org",
-            "ftp://example.org/",
-            "tel:12345",
-            "javascript:alert(1)",
-            "//example.org/",
-            "/docs",
-            "12345",
-            "example..org/ x",
-            "data:text/plain,a.b",
-            "",
-            ".",
-        ] {
-            check(text, None);
-        }
     }
 
     #[test]

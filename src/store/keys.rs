@@ -8,7 +8,7 @@
 //! | `Queue` | host key, NUL, class (1 byte), sequence of the block's last URL (8 bytes) |
 //! | `Due` | due time in ms since 1970 (8 bytes), host key |
 //! | `Revisits` | due time in ms since 1970 (8 bytes), URL id (16 bytes) |
-//! | `Scope` | kind (1 byte), entry as text |
+//! | `Scope` | kind (1 byte, a capital if it is the seed's own), entry as text; of what a seed has moved to with `m` in front |
 //! | `Clusters` | member: document of the original (8 bytes), 0, rank (16 bytes), URL id (16 bytes) |
 //! | | canonical vote: document of the original (8 bytes), 1, id of the URL that a member names (16 bytes), hash of its site (8 bytes), id of the member (16 bytes) |
 //! | `Learned` | of a host: host key, NUL, kind (1 byte), subject |
@@ -92,6 +92,9 @@ pub mod meta {
     /// Present once the rows of `Robots` were searched for what versions before wrote of such
     /// hosts.
     pub const ROBOTS_SEARCHED: &[u8] = b"robots-searched";
+    /// Set from a change of settings that lets the crawl go further until the links of all stored
+    /// pages were read again; the row is the key of the page to go on with.
+    pub const WIDEN: &[u8] = b"widen";
     /// What a person had forgotten by rule: hosts and prefixes.
     pub const FORGOTTEN: &[u8] = b"forgotten";
     /// Prefix of the URLs that were forgotten, by URL id (16 bytes); the row says when.
@@ -105,6 +108,16 @@ pub mod meta {
     pub const ERASE: &[u8] = b"erase/";
     /// Prefix of the hosts at private addresses that the user gave as seeds.
     pub const CONSENT: &[u8] = b"consent/";
+    /// Prefix of what holds for single seeds and what is found from them, by URL id (16 bytes).
+    pub const SEED_SETTINGS: &[u8] = b"seed/settings/";
+    /// Prefix of the seeds with settings from which URLs were found, by the URL's id (16 bytes);
+    /// the row is the id of the seed.
+    pub const SEED_OF: &[u8] = b"seed/of/";
+    /// Prefix of the same of what robots.txt of a host names, by host.
+    pub const SEED_OF_HOST: &[u8] = b"seed/of-host/";
+    /// Prefix of the seeds without a scheme whose host was not reached yet: host, NUL, URL id (16
+    /// bytes); the row is the URL.
+    pub const BARE_SEED: &[u8] = b"seed/bare/";
 }
 
 /// Returns the key of a row of `Meta` about a document.
@@ -125,6 +138,31 @@ pub fn earlier_name(number: u32) -> Vec<u8> {
 /// Returns the key of the row that says that the robots.txt of a host was refused.
 pub fn robots_refused(host: &str) -> Vec<u8> {
     [meta::ROBOTS_REFUSED, host.as_bytes()].concat()
+}
+
+/// Returns the key of the settings of a seed.
+pub fn seed_settings(id: &[u8; 16]) -> Vec<u8> {
+    [meta::SEED_SETTINGS, id].concat()
+}
+
+/// Returns the key of the seed from which a URL was found.
+pub fn seed_of(id: &[u8; 16]) -> Vec<u8> {
+    [meta::SEED_OF, id].concat()
+}
+
+/// Returns the key of the seed to which the sitemaps of a host belong.
+pub fn seed_of_host(host: &str) -> Vec<u8> {
+    [meta::SEED_OF_HOST, host.as_bytes()].concat()
+}
+
+/// Returns the prefix of the seeds without a scheme of a host.
+pub fn bare_seeds(host: &str) -> Vec<u8> {
+    [meta::BARE_SEED, host.as_bytes(), &[0]].concat()
+}
+
+/// Returns the key of a seed without a scheme.
+pub fn bare_seed(host: &str, id: &[u8; 16]) -> Vec<u8> {
+    [&bare_seeds(host)[..], id].concat()
 }
 
 /// Returns the key of a body that no record has yet.

@@ -123,6 +123,7 @@ fn tests() -> Vec<Test> {
         tools::bash_takes_the_completions: Need::Program("bash"),
         tools::bodies_of_duplicates_are_rebuilt_by_other_hands: Need::Python("zstandard"),
         tools::cdxj_indexer_writes_the_same_lines: Need::Python("cdxj_indexer"),
+        tools::pdftotext_finds_the_text_of_a_pdf: Need::Program("pdftotext"),
         tools::warcio_reads_every_record_and_its_digests: Need::Python("warcio"),
     ]
 }

@@ -64,8 +64,10 @@ impl Need {
                 Some(_) => faults::missing(),
                 None => Some("a long run is asked for by FAULT_TRIALS".to_owned()),
             },
-            Self::Program(name) => (!succeeds(Command::new(name).arg("--version")))
-                .then(|| format!("there is no {name}")),
+            // Some know one of the two.
+            Self::Program(name) => (!succeeds(Command::new(name).arg("--version"))
+                && !succeeds(Command::new(name).arg("-v")))
+            .then(|| format!("there is no {name}")),
             Self::Python(module) => {
                 let mut import = Command::new(python());
                 import.args(["-c", &format!("import {module}")]);

@@ -1,6 +1,7 @@
 //! What other programs make of what gleaner writes: warcio, which the Python tools of web archives
 //! share, of its archive, and bash of its completions.
 
+use std::fmt::Write as _;
 use std::process::Command;
 
 use serde_json::Value;
@@ -274,4 +275,53 @@ pub(crate) fn bash_takes_the_completions() {
     ));
     let completed = run(prepared(bash)).expect(0).stdout;
     assert_eq!(completed.trim(), "config");
+}
+
+/// A PDF of one page with one line, and the table of its objects.
+fn pdf(line: &str) -> Vec<u8> {
+    let text = format!("BT /F1 12 Tf 72 720 Td ({line}) Tj ET");
+    let objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_owned(),
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R \
+         /Resources << /Font << /F1 5 0 R >> >> >>"
+            .to_owned(),
+        format!("<< /Length {} >>\nstream\n{text}\nendstream", text.len()),
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>".to_owned(),
+    ];
+    let mut file = "%PDF-1.4\n".to_owned();
+    let mut table = format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1);
+    for (number, object) in (1..).zip(&objects) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(table, "{:010} 00000 n ", file.len());
+        let _ = write!(file, "{number} 0 obj\n{object}\nendobj\n");
+    }
+    let begin = file.len();
+    let size = objects.len() + 1;
+    let end = format!("trailer << /Size {size} /Root 1 0 R >>\nstartxref\n{begin}\n%%EOF\n");
+    [file, table, end].concat().into_bytes()
+}
+
+/// The command of docs/operations.md makes a page of a PDF.
+pub(crate) fn pdftotext_finds_the_text_of_a_pdf() {
+    let line = "A document of its own about rivers and lakes.";
+    let mut answer = Answer::html("");
+    answer.body = pdf(line);
+    answer.headers = vec![("Content-Type".to_owned(), "application/pdf".to_owned())];
+    let web = Web::start(vec![
+        Site::new()
+            .robots("")
+            .page("/", Answer::html(page("home", &["/a.pdf"])))
+            .page("/a.pdf", answer),
+    ]);
+    let crawl = Place::new();
+    let settings = "[convert]\n\
+        commands = { \"application/pdf\" = [\"pdftotext\", \"-enc\", \"UTF-8\", \"-\", \"-\"] }";
+    crawl.crawl_by(settings, &[&web.url(0, "/")]);
+    let pages = crawl.told(&[]);
+    let found = pages
+        .iter()
+        .find(|page| page["url"] == *web.url(0, "/a.pdf"));
+    let text = found.and_then(|page| page["text"].as_str());
+    assert_eq!(text.map(str::trim), Some(line), "{pages:#?}");
 }

@@ -303,7 +303,7 @@ fn a_seed_that_moved_within_its_domain_takes_the_scope_along() {
         redirect("http://www.a.example/"),
         at_www,
         elsewhere(),
-        redirect("http://b.example/"),
+        Site::new().page("/", Answer::redirect(302, "http://b.example/")),
         elsewhere(),
     ]);
     let port = web.port();
@@ -327,7 +327,8 @@ fn a_seed_that_moved_within_its_domain_takes_the_scope_along() {
     // What pages link to is no seed.
     assert_eq!(web.asked(4), [] as [&str; 0]);
     assert_eq!(web.asked(2), [] as [&str; 0]);
-    // A redirect to another site is not followed, and the next run knows of the first one.
+    // A redirect to another site that may be over tomorrow is not followed, and the next run knows
+    // of the first one.
     let other = ["http://c.example/", "http://www.a.example/late"];
     let other = crawl.crawl_with_losses(&settings, &[&other[..], &agent[..]].concat());
     assert!(
@@ -336,4 +337,45 @@ fn a_seed_that_moved_within_its_domain_takes_the_scope_along() {
         other.stderr
     );
     assert_eq!(web.asked(2), [] as [&str; 0]);
+}
+
+/// A site that has a new name is one, until the user says otherwise; what a later visit sees does
+/// not count.
+#[test]
+fn a_seed_that_moved_to_another_site_for_good_takes_the_scope_along_until_told_otherwise() {
+    let sites = || {
+        let old = Site::new()
+            .page("/", Answer::redirect(308, "{host1}/"))
+            .page("/late", Answer::html(page("late", &["{host1}/unknown"])));
+        let new = linking(&["/1", "{host2}/x"]);
+        vec![old, new, linking::<&str>(&[])]
+    };
+    let web = Web::start(sites());
+    let crawl = Place::new();
+    let seed = web.url(0, "/");
+    let told = crawl.crawl(&[&seed, "--allow-private"]);
+    told.says(&["is in scope from now on; crawl.moved_seeds = \"domain\" would keep it out"]);
+    assert_eq!(web.asked(1), ["/", "/1"]);
+    assert_eq!(web.asked(2), [] as [&str; 0]);
+    // It is kept, and taken back.
+    let unknown = web.url(1, "/unknown");
+    let why = || {
+        let found = crawl.ask(&["why", "--json", &unknown]).expect(5).json();
+        found["admission"]["answer"].as_str().map(str::to_owned)
+    };
+    assert_eq!(why().as_deref(), Some("admitted"));
+    let back = ["--set", "crawl.moved_seeds=domain"];
+    let late = web.url(0, "/late");
+    crawl.crawl(&[&[&*late, "--allow-private"], &back[..]].concat());
+    assert_eq!(why().as_deref(), Some("out-of-scope"));
+    assert_eq!(web.asked(1), ["/", "/1"]);
+
+    // Or from the first.
+    for arguments in [&["--set", "crawl.moved_seeds=never"][..], &back] {
+        let web = Web::start(sites());
+        let seed = web.url(0, "/");
+        let place = Place::new();
+        place.crawl_with_losses("", &[&[&*seed, "--allow-private"], arguments].concat());
+        assert_eq!(web.asked(1), [] as [&str; 0]);
+    }
 }

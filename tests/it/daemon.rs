@@ -79,7 +79,7 @@ fn seed_lists_are_taken_whole_or_not_at_all() {
     assert!(drop_file(&crawl, "done/good.txt.2").contains("/a"));
     let reason = drop_file(&crawl, "rejected/bad.txt.reason");
     // The list may be somebody's secret file: what stands in it is not repeated.
-    assert!(reason.contains("bad.txt:2: not a URL"), "{reason}");
+    assert!(reason.contains("bad.txt:2: not a seed"), "{reason}");
     assert!(!reason.contains("mailto"), "{reason}");
     let reason = drop_file(&crawl, "rejected/empty.txt.reason");
     assert!(reason.contains("contains no seeds"), "{reason}");

@@ -274,7 +274,7 @@ fn seeds_that_gave_nothing_are_named_and_have_an_exit_code() {
         Site::new().robots("").page("/", Answer::raw("")),
         Site::new()
             .robots("")
-            .page("/", Answer::redirect(301, "http://other.example/")),
+            .page("/", Answer::redirect(302, "http://other.example/")),
         leaves().page("/", Answer::redirect(301, "/moved")),
         Site::new().page("/robots.txt", Answer::status(500)),
         Site::new()

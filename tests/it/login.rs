@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::run::{Place, page, run};
+use rustix::process::Signal;
+
+use crate::run::{PATIENCE, Place, page, run};
 use crate::web::{Answer, Request, Site, Web};
 
 const SECRET: &str = "hush-4711";
@@ -140,4 +142,54 @@ fn a_host_that_no_longer_knows_the_login_is_parked_and_goes_on_with_new_cookies(
     crawl.crawl(&[]);
     assert_eq!(web.asked(0), ["/", "/", "/a", "/b"]);
     assert_eq!(crawl.status().counters.failed, 0);
+}
+
+/// A daemon takes new cookies, and new lines of a block list, without a restart.
+#[test]
+fn a_hangup_brings_new_cookies_and_block_lists() {
+    let knows = |request: &Request| {
+        let cookies = request.header("cookie").unwrap_or_default();
+        let new = format!("sid={SECRET}-new");
+        match cookies.split("; ").any(|it| it == new) {
+            true => html("member", &[]),
+            false => Answer::redirect(302, "/elsewhere"),
+        }
+    };
+    let site = Site::new()
+        .robots("")
+        .page_with("/first", knows)
+        .page_with("/second", knows)
+        .page("/elsewhere", html("for others", &[]))
+        .page("/blocked", html("blocked", &[]));
+    let web = Web::start(vec![site]);
+    let crawl = Place::new();
+    let cookies = |value: &str| {
+        let line = format!("{}\tFALSE\t/\tFALSE\t0\tsid\t{value}\n", name(&web, 0));
+        crawl.file("cookies.txt", &line)
+    };
+    let file = cookies(&format!("{SECRET}-old"));
+    let list = crawl.file("blocked.txt", "nobody.example\n");
+    let seed = web.url(0, "/first");
+    let running = crawl.daemon_by("", &[&seed, "--cookies", &file, "--block-list", &list]);
+    assert!(
+        web.wait_for_requests(3, PATIENCE),
+        "robots.txt and two pages"
+    );
+    cookies(&format!("{SECRET}-new"));
+    crawl.file("blocked.txt", &format!("{}\n", web.url(0, "/blocked")));
+    running.signal(Signal::HUP);
+    running.wait_for_line("reloaded: cookies of fetch.cookie_files");
+    let (second, blocked) = (web.url(0, "/second"), web.url(0, "/blocked"));
+    crawl.ask(&["seeds", "add", &blocked, &second]).expect(0);
+    assert!(web.wait_for_requests(4, PATIENCE));
+    crawl.ask(&["stop"]).expect(0);
+    let told = running.end().expect(0);
+    assert!(!told.stderr.contains(SECRET), "{}", told.stderr);
+    let log = crawl.log();
+    let of = |path: &str| log.iter().find(|line| line.url == web.url(0, path));
+    assert_eq!(of("/second").map(|line| line.status), Some(200));
+    assert!(!web.asked(0).contains(&"/blocked".to_owned()));
+    let sent = web.requests().into_iter().filter(|it| it.path == "/second");
+    let sent: Vec<_> = sent.filter_map(|it| it.header("cookie")).collect();
+    assert_eq!(sent, [format!("sid={SECRET}-new")]);
 }

@@ -9,6 +9,7 @@
 //! - `archive_files`, `upload`: the life of the archive's files, and how they leave.
 //! - `requisites`: files that pages need to be shown.
 //! - `reach`: links out of the scope, block lists, the rate of what is received.
+//! - `seeds`: names without a scheme, and what single seeds have of their own.
 //! - `sitemaps`: which are asked for, and what becomes of what they list.
 //! - `urls`: which URLs are one, by settings.
 //! - `politeness`, `guard`: who is asked, and when, from the servers' side.
@@ -17,6 +18,7 @@
 //! - `login`: cookies of a file.
 //! - `config`, `config_documents`: what holds when a file, the environment and flags disagree; its
 //!   documents.
+//! - `convert`: text that commands of the user's find.
 //! - `daemon`: a crawl that is left running, and what it is told.
 //! - `extract`: pages without a crawl.
 //! - `stop`, `bad_input`, `recovery`, `crash`: ends that nobody wished for.
@@ -34,6 +36,7 @@
 //! - `traps`, `learn`: webs without end, and what a crawl learns of hosts.
 //! - `clusters`: the duplicates of a crawl, beside it and after it.
 //! - `dedup`, `dedup_kept`, `weights`: corpora that others crawled.
+//! - `widening`: settings that let a crawl go further than before.
 //! - `known`: what earlier crawls know.
 //! - `since`: crawls of the same sites, one after the other.
 //! - `left_out`: what a crawl says that it left out, and the seeds that it lost.
@@ -79,6 +82,7 @@ mod tls;
 
 mod config;
 mod config_documents;
+mod convert;
 mod daemon;
 mod packaging;
 
@@ -107,6 +111,7 @@ mod left_out;
 mod library;
 mod pages;
 mod rules;
+mod seeds;
 mod show;
 mod since;
 mod tables;
@@ -116,6 +121,7 @@ mod wacz;
 mod warc;
 mod weights;
 mod why;
+mod widening;
 
 mod offline;
 

@@ -11,6 +11,7 @@ use crate::config;
 use crate::control::client::{self, Client};
 use crate::control::{Request, Response};
 use crate::engine::{Crawl, SeedsAdded, StopHandle, StoppedCrawl};
+use crate::seeds;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
@@ -112,7 +113,7 @@ pub(super) fn seeds(command: &Seeds) -> Result<(), Failure> {
     let directory = &arguments.target.data_dir;
     let (added, then) = match Client::connect(directory) {
         Ok(mut client) => {
-            let seeds = sources.seeds().flatten().map(|seed| seed.url.into());
+            let seeds = sources.seeds().flatten().map(|it| seeds::to_line(&it));
             (client.add_seeds(seeds)?, String::new())
         }
         Err(client::Error::NotRunning(_)) if directory.join("version").exists() => {
@@ -141,7 +142,7 @@ fn add_offline(directory: &Path, sources: &Sources) -> Result<SeedsAdded, Failur
     let given = crawl::check_seeds(sources, &config, &Screen::new(false))?;
     let mut crawl = Crawl::open(directory, config.options()?)?;
     let before = crawl.counters().seeds;
-    let seeds = sources.seeds().flatten().map(|seed| seed.url);
+    let seeds = sources.seeds().flatten();
     crawl.add_seeds(seeds, &StopHandle::new())?;
     let new = crawl.counters().seeds - before;
     Ok(SeedsAdded {

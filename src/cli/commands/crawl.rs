@@ -1,5 +1,7 @@
 //! `gleaner crawl`: starts a crawl, or resumes one where its last run stopped.
 
+pub(super) mod widening;
+
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -17,8 +19,8 @@ use crate::config::{self, Config, Effective, Size, Span};
 use crate::control::{ControlServer, ServeMode};
 use crate::engine::{self, Crawl, Ending, Failpoint, Opening, RunLimits, StopHandle, Summary};
 use crate::fetch::{FetchOptions, Guard, Refused};
-use crate::frontier::{RevisitPolicy, RobotsMode};
-use crate::seeds::{self, Seed, Source};
+use crate::frontier::{RevisitPolicy, RobotsMode, Seed};
+use crate::seeds::{self, Source};
 use crate::url::Url;
 
 #[derive(Debug, Args)]
@@ -27,11 +29,14 @@ use crate::url::Url;
   gleaner crawl --seeds seeds/documentation.txt --data-dir crawl --scope domain \\
       --user-agent 'examplebot/1.0 (+https://example.org/bot)'
   gleaner crawl --data-dir crawl                    resume the crawl
+  gleaner crawl --data-dir crawl --scope domain --dry-run    what that would add
   gleaner crawl --seeds new.txt --data-dir second --known crawl --known other/*.warc.gz
   gleaner crawl --seeds seeds.txt --data-dir q2 --since q1    store only what has changed
   gleaner crawl --data-dir crawl --quiet --json | jq .pages_per_second
 
 The exit code is 6 if the crawl came to its end and some seeds gave nothing; the summary names them.")]
+// Each is a flag.
+#[expect(clippy::struct_excessive_bools)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     seeds: SeedArguments,
@@ -57,6 +62,9 @@ pub(crate) struct Arguments {
     /// missing is fetched again as far as stored pages link to it
     #[arg(help_heading = help::SETTINGS, long)]
     repair: bool,
+    /// Say what the given settings would admit of what the crawl has passed over; change nothing
+    #[arg(help_heading = help::REACH, long, conflicts_with_all = ["urls", "seeds", "known"])]
+    dry_run: bool,
     /// Print only errors and hints to standard error, no progress and no messages
     #[arg(long, short)]
     pub(super) quiet: bool,
@@ -82,6 +90,13 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     options.repair = arguments.repair;
     // A run that ends when nothing is left visits each page once.
     options.revisit = RevisitPolicy::off();
+    if arguments.dry_run {
+        let stop = StopHandle::new();
+        signals::listen(stop.clone(), screen.clone())?;
+        options.opening = Opening::new(stop.clone());
+        let directory = &arguments.data_dir;
+        return widening::rehearse(directory, (&effective, options), arguments.json, &stop);
+    }
     let sources = arguments.seeds.sources()?;
     let given = check_seeds(&sources, config, screen)?;
     let known = known_files(arguments)?;
@@ -106,6 +121,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     look_back(&mut crawl, screen, &stop)?;
     add_known(&mut crawl, &known, screen, &stop)?;
     add_seeds(&mut crawl, &sources, screen, &stop)?;
+    widening::widen(&mut crawl, screen, &stop)?;
     if crawl.counters().queued == 0 {
         let done = crawl.counters().done();
         drop(progress);
@@ -275,10 +291,9 @@ pub(super) fn add_seeds(
     let before = crawl.counters().seeds;
     let mut failed = None;
     // Every line was valid a moment ago: errors mean that the list is being changed.
-    let seeds = sources.seeds().map_while(|seed| {
-        let seed = seed.map_err(|error| failed = Some(error)).ok()?;
-        Some(seed.url)
-    });
+    let seeds = sources
+        .seeds()
+        .map_while(|seed| seed.map_err(|error| failed = Some(error)).ok());
     crawl.add_seeds(seeds, stop)?;
     if let Some(error) = failed {
         return Err(error.into());

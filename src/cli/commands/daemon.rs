@@ -16,6 +16,7 @@ use crate::cli::{Failure, help};
 use crate::config::{self, Config};
 use crate::control::{ControlServer, ServeMode, Starting, reloading};
 use crate::engine::{Control, Crawl, LiveOptions, Opening, RunLimits, StopHandle};
+use crate::fetch::CookieFile;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -96,6 +97,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let progress = progress.map_err(anyhow::Error::from)?;
     crawl::look_back(&mut crawl, screen, &stop)?;
     crawl::add_seeds(&mut crawl, &sources, screen, &stop)?;
+    crawl::widening::widen(&mut crawl, screen, &stop)?;
     reload_on_hangup(hangups, arguments, config, crawl.control(), screen)?;
     let limits = RunLimits {
         wait_for_more: true,
@@ -110,6 +112,12 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     Ok(())
 }
 
+/// What holds while a daemon runs.
+struct Holding {
+    settings: BTreeMap<String, String>,
+    login: CookieFile,
+}
+
 /// Reloads the settings on each SIGHUP and applies those that can change at run time. An invalid
 /// configuration changes nothing.
 fn reload_on_hangup(
@@ -121,7 +129,10 @@ fn reload_on_hangup(
 ) -> Result<(), Failure> {
     let settings = arguments.settings.clone();
     let directory = arguments.data_dir.clone();
-    let mut holding = config::flatten(config);
+    let mut holding = Holding {
+        settings: config::flatten(config),
+        login: config.read_cookie_files()?,
+    };
     let screen = screen.clone();
     hangups.each(move || {
         reloading(|| {
@@ -138,7 +149,7 @@ fn reload_on_hangup(
 fn reload(
     settings: &SettingFlags,
     directory: &Path,
-    holding: &mut BTreeMap<String, String>,
+    holding: &mut Holding,
     control: &Control,
     screen: &Screen,
 ) -> Result<(), Failure> {
@@ -146,6 +157,10 @@ fn reload(
     let config = &effective.config;
     let mut options = LiveOptions::from(&config.options()?);
     options.policies.block(config.read_block_lists()?);
+    options.login = super::config::login(config, screen)?;
+    let has_other_cookies = options.login != holding.login;
+    holding.login = options.login.clone();
+    let holding = &mut holding.settings;
     let now = config::flatten(config);
     let names: std::collections::BTreeSet<_> = holding.keys().chain(now.keys()).cloned().collect();
     let (mut live, mut later) = (Vec::new(), Vec::new());
@@ -190,7 +205,9 @@ fn reload(
             "reloaded: {name} is still {then}; restart to set it to {value}"
         ));
     }
-    if live.is_empty() && later.is_empty() {
+    if has_other_cookies {
+        screen.say("reloaded: cookies of fetch.cookie_files; `gleaner retry --class session` goes on where a login was lost");
+    } else if live.is_empty() && later.is_empty() {
         screen.say("reloaded: no settings changed");
     }
     Ok(())

@@ -41,7 +41,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
   gleaner pages --data-dir crawl --follow --after 0:48213     continue after that `position`
 
 Each line is an object with url, canonical, canonical_hint, via, time, status, mime, size, title,
-language, language_score, declared_language, robots, headline, text, words, digests, simhash, verdict, distance, similarity, original, group,
+language, language_score, declared_language, robots, tag, headline, text, words, digests, simhash, verdict, distance, similarity, original, group,
 supersedes, record, unchanged_since and position; docs/formats.md documents the fields. The crawl may be running.")]
 // Each is a flag.
 #[expect(clippy::struct_excessive_bools)]
@@ -123,6 +123,8 @@ pub(super) struct Line<'a> {
     language_score: Option<f32>,
     declared_language: Option<String>,
     robots: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tag: Option<&'a str>,
     #[serde(flatten)]
     read: Read,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -321,6 +323,7 @@ impl<'a> Line<'a> {
             language_score: language.score(),
             declared_language: language.declared,
             robots: &page.robots,
+            tag: page.tag.as_deref(),
             read: read.unwrap_or(Read {
                 headline: None,
                 text: None,

@@ -3,13 +3,13 @@
 use super::elsewhere::{is_of_its_own, may_name};
 use super::{Gate, Origin, Source, extended};
 use crate::engine::Error;
-use crate::engine::commit::Group;
+use crate::engine::commit::{Group, Moved};
 use crate::engine::visit::{Findings, Judged};
 use crate::fetch::Exchange;
-use crate::frontier::{Admission, FetchTask, Purpose, QueuedUrl, Scope};
+use crate::frontier::{Admission, FetchTask, Purpose, QueuedUrl, Scope, ScopeKind};
 use crate::page::language::is_among;
 use crate::page::{Link, LinkKind, Note, Page, Rel, Wish};
-use crate::url::{self, Site, Url};
+use crate::url::{self, Url};
 
 /// Number of redirects in a row after which another form of the same URL is no longer tried.
 const MAX_FORMS: u8 = 4;
@@ -49,6 +49,7 @@ impl Gate {
                 // What it leads to is visited in its place.
                 expectation: task.queued.expectation,
             };
+            let own_scope = judged.seed.as_ref().and_then(|seed| seed.scope);
             let origin = match task.queued.purpose {
                 _ if other_form => Origin::OtherForm,
                 // A sitemap that was moved still belongs to the host that moved it.
@@ -56,7 +57,9 @@ impl Gate {
                     return Ok(false);
                 }
                 Purpose::Sitemap { .. } => Origin::Manifest,
-                _ if moves(&self.scope, task, &queued) => Origin::Moved,
+                // All that it leads to is in scope.
+                _ if own_scope == Some(ScopeKind::Any) => Origin::Link,
+                _ if moves(&self.scope, task, (&queued, exchange)) => Origin::Moved,
                 _ => Origin::Link,
             };
             let source = Source::of(task);
@@ -64,8 +67,13 @@ impl Gate {
                 .ok()
                 .filter(|_| origin == Origin::Moved);
             let admitted = self.admit_in(queued.class(), queued, origin, source, group)?;
-            if let Some(target) = moved.filter(|_| admitted) {
-                group.set.widen_scope(&self.scope, (&task.url, target));
+            if let Some(to) = moved.filter(|_| admitted) {
+                let moved = Moved {
+                    from: task.url.clone(),
+                    to,
+                    own: own_scope,
+                };
+                group.set.widen_scope(&self.scope, moved);
             }
             return Ok(admitted && other_form);
         }
@@ -161,17 +169,18 @@ fn is_version(page: &Page, link: &Link, languages: &[String]) -> bool {
     versions.any(|(language, url)| *url == link.url && is_among(language, languages))
 }
 
-/// Whether a seed redirects out of its scope and stays in its registrable domain, as `example.org`
-/// does to `www.example.org`. Whoever names the one means the other.
-fn moves(scope: &Scope, task: &FetchTask, to: &QueuedUrl) -> bool {
+/// Whether a seed redirects out of its scope to where it takes the scope along, as `example.org`
+/// does to `www.example.org`. Whoever names the one means the other. What is seen on a later visit
+/// does not count: by then somebody else may have the name.
+fn moves(scope: &Scope, task: &FetchTask, (to, answer): (&QueuedUrl, &Exchange)) -> bool {
     let queued = &task.queued;
     let is_of_seed = queued.depth == 0 && queued.path.chars().all(|hop| hop == 'R');
     let target = url::parse(&to.url).ok();
-    let target = target.filter(|it| Site::of(it) == Site::of(&task.url));
+    let is_permanent = matches!(answer.status, 301 | 308);
     is_of_seed
         && queued.purpose == Purpose::Page
         && !queued.revisit
-        && target.is_some_and(|target| !scope.admits(&target))
+        && target.is_some_and(|target| scope.moves((&task.url, &target), is_permanent))
 }
 
 /// Queues the canonical form of a URL that failed, or may not be requested, in the form in which it

@@ -6,6 +6,7 @@
 
 mod deferred;
 mod elsewhere;
+mod fallback;
 mod follow;
 mod forgotten;
 mod known;
@@ -16,11 +17,13 @@ mod sitemaps;
 mod sweep;
 
 pub(crate) use elsewhere::note_given_up;
+pub(crate) use fallback::fall_back;
 pub(crate) use follow::follow_canonical_form;
 pub(crate) use forgotten::ForgottenNow;
 pub(crate) use known::{is_without_page, know};
 pub(crate) use refused::{MAX_REFUSED, is_noted};
 pub(crate) use requisites::{follow_moved_requisite, follow_requisites};
+pub(crate) use seeds::{admit_seeds, consents};
 pub(crate) use sitemaps::{LISTED_PER_COMMIT, queue_listed, settle_sitemap};
 
 use std::sync::atomic::AtomicBool;
@@ -39,6 +42,7 @@ use crate::rows::{Reason, ReasonKind};
 use crate::url::{HostKey, Identity, Url, UrlId};
 use deferred::Suspicion;
 use forgotten::comes_back;
+use seeds::seed_of;
 
 /// Maximum length of a URL's hop path, in letters.
 const MAX_PATH: usize = 50;
@@ -63,7 +67,7 @@ pub(crate) enum Origin {
     Seed,
     /// A sitemap named by robots.txt, or by an index of its own host, which makes it in scope.
     Manifest,
-    /// What a seed redirects to in its own registrable domain, which takes the scope along.
+    /// What a seed redirects to and takes the scope along.
     Moved,
     Link,
     /// A link of its own site to a URL that was given up, or deferred, as others link to it.
@@ -128,13 +132,21 @@ impl Gate {
         source: Source<'_>,
         group: &mut Group<'_>,
     ) -> Result<bool, Error> {
-        let answer = self.judge(&queued, origin, source.page, group)?;
+        let seed = seed_of(&queued, origin, source, group)?;
+        let answer = self.judge(&queued, origin, (source.page, seed), group)?;
         let Admission::Admitted(url, host, trail) = &answer else {
             group.set.count_link(&answer, &queued.url);
             group.refuse(&answer, (queued.id, &queued.url), queued.via)?;
             return Ok(false);
         };
         note_hop(self, &mut queued, origin, url);
+        if let Some(seed) = seed {
+            group.set.note_seed_of(queued.id, seed)?;
+            // The seed, or what it redirects to.
+            if queued.depth == 0 && queued.purpose == Purpose::Page {
+                group.set.note_seed_of_host(host, seed)?;
+            }
+        }
         let is_hearsay = source.host.is_some_and(|by| is_hearsay(by, host));
         let mut class = class.max(queued.class());
         if is_hearsay && origin == Origin::Link {
@@ -192,7 +204,7 @@ impl Gate {
         &self,
         queued: &QueuedUrl,
         origin: Origin,
-        from: Option<&Url>,
+        (from, seed): (Option<&Url>, Option<UrlId>),
         group: &mut Group<'_>,
     ) -> Result<Admission, Error> {
         let remembrance = self
@@ -206,7 +218,14 @@ impl Gate {
         if !may_be_known && group.is_seen(key_of(queued)) {
             return Ok(Admission::Known);
         }
-        let candidate = candidate(self, queued, origin, from);
+        let settings = match seed {
+            Some(seed) => group.set.seed_settings(seed)?,
+            None => None,
+        };
+        let candidate = Candidate {
+            seed: settings.as_deref(),
+            ..candidate(self, queued, origin, from)
+        };
         let admission = admit(&candidate, &self.scope, &self.limits, &self.policies.load());
         if remembrance == Remembrance::Back && matches!(admission, Admission::Admitted(..)) {
             comes_back(queued.id, group);
@@ -276,6 +295,7 @@ fn candidate<'a>(
         from,
         beyond: beyond(&queued.path, is_in_scope),
         provenance: origin.provenance(),
+        seed: None,
     }
 }
 

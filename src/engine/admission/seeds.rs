@@ -1,44 +1,75 @@
 //! Admission of seeds: URLs that a user gave, which enter as a visit without a fetch.
 
-use super::{Gate, Origin};
+use super::{Gate, Origin, Source};
 use crate::engine::Error;
 use crate::engine::again::forget_robots;
 use crate::engine::commit::Group;
 use crate::engine::messages::SeedsAdded;
 use crate::engine::visit::Seeds;
-use crate::fetch::Guard;
-use crate::frontier::{QueuedUrl, Remembrance};
+use crate::fetch::{Authority, Guard};
+use crate::frontier::{QueuedUrl, Remembrance, Seed};
 use crate::rows::LostSeed;
 use crate::store::{Table, keys};
-use crate::url::{HostKey, Url};
+use crate::url::{HostKey, Url, UrlId};
 
-impl Gate {
-    /// Admits seeds, whose scope was added before, and returns the reply for whoever waits.
-    pub(crate) fn seeds(&self, seeds: &Seeds, group: &mut Group<'_>) -> Result<SeedsAdded, Error> {
-        let mut added = SeedsAdded::default();
-        for seed in &seeds.urls {
-            if seeds.consent
-                && let Some(authority) = Guard::consent_of(seed)
-            {
-                let key = [keys::meta::CONSENT, authority.as_str().as_bytes()].concat();
-                group.set.batch.put(Table::Meta, key, Vec::new());
-                let host = HostKey::of(seed);
-                let refused = keys::robots_refused(host.as_str());
-                if group.set.store.get(Table::Meta, &refused)?.is_some() {
-                    forget_robots(&host, group)?;
-                }
-            }
-            let queued = QueuedUrl::new(seed.to_string(), self.identity.id(seed));
-            if self.admit(queued, Origin::Seed, group)? {
-                group.set.state.counters.seeds += 1;
-                added.new += 1;
-            } else {
-                added.known += 1;
-                note_refused(self, seed, group)?;
+/// Admits seeds, whose scope was added before, and returns the reply for whoever waits.
+pub(crate) fn admit_seeds(
+    gate: &Gate,
+    seeds: &Seeds,
+    group: &mut Group<'_>,
+) -> Result<SeedsAdded, Error> {
+    let mut added = SeedsAdded::default();
+    for seed in &seeds.seeds {
+        let (id, host) = (gate.identity.id(&seed.url), HostKey::of(&seed.url));
+        for authority in consents(seed).filter(|_| seeds.consent) {
+            let key = [keys::meta::CONSENT, authority.as_str().as_bytes()].concat();
+            group.set.batch.put(Table::Meta, key, Vec::new());
+            let refused = keys::robots_refused(host.as_str());
+            if group.set.store.get(Table::Meta, &refused)?.is_some() {
+                forget_robots(&host, group)?;
             }
         }
-        group.set.end_receipt();
-        Ok(added)
+        if !seed.settings.is_empty() {
+            group.set.put_seed((id, &host), &seed.settings)?;
+        }
+        let queued = QueuedUrl::new(seed.url.to_string(), id);
+        if gate.admit(queued, Origin::Seed, group)? {
+            group.set.state.counters.seeds += 1;
+            added.new += 1;
+            if seed.is_bare {
+                let key = keys::bare_seed(host.as_str(), id.as_bytes());
+                let url = seed.url.as_str().as_bytes().to_vec();
+                group.set.batch.put(Table::Meta, key, url);
+            }
+        } else {
+            added.known += 1;
+            note_refused(gate, &seed.url, group)?;
+        }
+    }
+    group.set.end_receipt();
+    Ok(added)
+}
+
+/// The consents that a seed implies that the user gave to the crawl.
+pub(crate) fn consents(seed: &Seed) -> impl Iterator<Item = Authority> {
+    let urls = [Some(seed.url.clone()), seed.over_http()];
+    let urls = urls.into_iter().flatten();
+    urls.filter_map(|url| Guard::consent_of(&url))
+}
+
+/// Returns the seed with settings to which a URL belongs: that of the page that leads to it, or
+/// that of the host that names it as a sitemap.
+pub(super) fn seed_of(
+    queued: &QueuedUrl,
+    origin: Origin,
+    source: Source<'_>,
+    group: &mut Group<'_>,
+) -> Result<Option<UrlId>, Error> {
+    match (queued.via, origin, source.host) {
+        (Some(via), ..) => group.set.seed_of(via),
+        (None, Origin::Seed, _) => group.set.seed_of(queued.id),
+        (None, Origin::Manifest, Some(by)) => group.set.seed_of_host(by),
+        _ => Ok(None),
     }
 }
 

@@ -19,10 +19,11 @@ use crate::engine::learned::hearsay;
 use crate::engine::visit::{Analysed, Findings, Listed};
 use crate::fetch::Outcome;
 use crate::frontier::{
-    Admission, Candidate, FetchTask, LAST, Provenance, Purpose, QueuedUrl, SitemapMode, admit,
-    class_of,
+    Admission, Candidate, FetchTask, LAST, Provenance, Purpose, QueuedUrl, SeedSettings,
+    SitemapMode, admit, class_of,
 };
 use crate::page::sitemap::EntryKind;
+use crate::store::Store;
 use crate::url::{self, HostKey, Url};
 
 /// Number of listed URLs per commit.
@@ -44,7 +45,15 @@ impl Gate {
         let Some(depth) = group.set.host(&robots.host)?.depth else {
             return Ok(());
         };
-        if policy.crawl.max_depth.is_some_and(|max| depth >= max) {
+        let seed = match group.set.seed_of_host(&robots.host)? {
+            Some(seed) => group.set.seed_settings(seed)?,
+            None => None,
+        };
+        let own = seed.and_then(|seed| seed.depth);
+        if own
+            .or(policy.crawl.max_depth)
+            .is_some_and(|max| depth >= max)
+        {
             return Ok(());
         }
         let base = robots.host.robots_url();
@@ -176,14 +185,19 @@ impl Gate {
 
 /// Decides what a body is that was requested as a sitemap and is none: a page, if a link to it
 /// would be followed, as if the host that named it had linked to it.
-pub(crate) fn settle_sitemap(gate: &Gate, visit: &mut Analysed) {
+pub(crate) fn settle_sitemap(
+    gate: &Gate,
+    visit: &mut Analysed,
+    store: &dyn Store,
+) -> Result<(), Error> {
     let queued = &mut visit.fetched.task.queued;
     let is_answered = matches!(&visit.fetched.outcome, Outcome::Exchange(it) if it.is_success());
     let is_list = matches!(visit.findings, Findings::Sitemap(_));
     if !queued.purpose.is_sitemap() || !is_answered || is_list {
-        return;
+        return Ok(());
     }
     let depth = queued.depth.saturating_add(1);
+    let seed = SeedSettings::of(store, queued.id)?;
     let candidate = Candidate {
         url: &queued.url,
         depth,
@@ -192,6 +206,7 @@ pub(crate) fn settle_sitemap(gate: &Gate, visit: &mut Analysed) {
         from: None,
         beyond: 0,
         provenance: Provenance::Linked,
+        seed: seed.as_ref(),
     };
     let answer = admit(&candidate, &gate.scope, &gate.limits, &gate.policies.load());
     if matches!(answer, Admission::Admitted(..)) && !queued.revisit {
@@ -200,6 +215,7 @@ pub(crate) fn settle_sitemap(gate: &Gate, visit: &mut Analysed) {
         visit.findings = Findings::Sitemap(Box::default());
         visit.fingerprints = Err(Ineligible::Status);
     }
+    Ok(())
 }
 
 /// Queues a part of what a sitemap lists.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::dedup::Ineligible;
 use crate::engine::clock::Clock;
 use crate::engine::messages::StopHandle;
+use crate::engine::ring::convert::Conversion;
 use crate::engine::ring::room::Share;
 use crate::engine::ring::turns::Turn;
 use crate::engine::visit::{Analysed, Entry, Fetched, Findings};
@@ -161,6 +162,7 @@ fn not_made(host: &HostKey, waiting: Waiting, pace: Pace) -> Analysed {
         wishes: Wishes::default(),
         payload: [0; 32],
         is_rehomed: false,
+        conversion: Conversion::None,
         since: None,
         notes: Vec::new(),
         share: Share::default(),

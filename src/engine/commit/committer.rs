@@ -9,6 +9,8 @@ mod changing;
 mod closing;
 mod forgetting;
 
+pub(crate) use changing::read_scope;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -26,7 +28,9 @@ use super::shelf::Shelf;
 use super::write_set::WriteSet;
 use crate::archive::{Archive, StorePolicy};
 use crate::dedup::Rules;
-use crate::engine::admission::{Gate, LISTED_PER_COMMIT, know, queue_listed, settle_sitemap};
+use crate::engine::admission::{
+    Gate, LISTED_PER_COMMIT, admit_seeds, consents, know, queue_listed, settle_sitemap,
+};
 use crate::engine::again::{Expiry, Revisits, forget_robots, never_asked, remember, settle_since};
 use crate::engine::clock::Clock;
 use crate::engine::error::Error;
@@ -198,7 +202,7 @@ impl Committer {
     fn commit_visits(&mut self, mut visits: Vec<Analysed>) -> Result<Vec<Receipt>, Error> {
         let mut receipts = Vec::new();
         for visit in &mut visits {
-            settle_sitemap(&self.gate, visit);
+            settle_sitemap(&self.gate, visit, &*self.store)?;
             let (forgotten, identity) = (&self.gate.forgotten, &self.gate.identity);
             settle_since(visit, forgotten, identity, &*self.store)?;
             // Done before anything of the group is judged, because what sitemaps list is committed
@@ -340,22 +344,21 @@ impl Committer {
     /// URLs.
     fn commit_seeds(&mut self, seeds: Seeds, now: Moment) -> Result<Vec<Receipt>, Error> {
         let scope = &self.gate.scope;
-        let entries = seeds.urls.iter().flat_map(|seed| scope.new_entries(seed));
+        let entries = seeds.seeds.iter();
+        let entries = entries.flat_map(|it| scope.new_entries(&it.url, it.settings.scope));
         let entries: Vec<_> = entries.collect();
         let mut added = None;
         let mut set = self.collect(now, |judge, group| {
-            added = Some(judge.gate.seeds(&seeds, group)?);
+            added = Some(admit_seeds(judge.gate, &seeds, group)?);
             Ok(())
         })?;
         for entry in entries {
             set.batch.put(Table::Scope, entry, Vec::new());
         }
         let receipts = self.write(set)?;
-        for seed in &seeds.urls {
-            self.gate.scope.add_seed(seed);
-            if seeds.consent
-                && let Some(authority) = Guard::consent_of(seed)
-            {
+        for seed in &seeds.seeds {
+            self.gate.scope.add_seed(&seed.url, seed.settings.scope);
+            for authority in consents(seed).filter(|_| seeds.consent) {
                 self.guard.consent(authority);
             }
         }
@@ -446,6 +449,7 @@ impl Committer {
         set.state.sequence += 1;
         let receipts = std::mem::take(&mut set.receipts);
         let moved = std::mem::take(&mut set.moved);
+        let said = std::mem::take(&mut set.said);
         let (soonest_revisit, has_orphans) = (set.soonest_revisit, set.has_orphans);
         let templates = std::mem::take(&mut set.templates);
         let sequence = set.state.sequence;
@@ -459,6 +463,7 @@ impl Committer {
         (self.state, self.disk) = (prepared.state, prepared.disk);
         self.texts.committed(shelved);
         self.move_scope(moved);
+        Self::say(said);
         self.tell_closed();
         self.log.acknowledge()?;
         receipts

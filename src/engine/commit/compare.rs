@@ -29,6 +29,7 @@ pub(super) fn compare<'a>(
 ) -> Result<Judged<'a>, Error> {
     let mut judged = Judged {
         previous: previous(&analysed.fetched.task.queued, group)?,
+        seed: group.set.settings_of(analysed.fetched.task.queued.id)?,
         ..not_judged(analysed)
     };
     let Outcome::Exchange(_) = &analysed.fetched.outcome else {
@@ -100,6 +101,7 @@ pub(crate) fn not_judged(analysed: &Analysed) -> Judged<'_> {
         like: None,
         previous: None,
         must_be_whole: false,
+        seed: None,
         own: Own::default(),
     }
 }

@@ -17,7 +17,7 @@ use crate::archive::{RecordKind, StorePolicy};
 use crate::dedup::{Document, DocumentId, Fingerprints, Rules, Stored, StoredFor, Verdict};
 use crate::engine::Error;
 use crate::engine::admission::{
-    Gate, as_sitemap, follow_canonical_form, follow_requisites, note_given_up,
+    Gate, as_sitemap, fall_back, follow_canonical_form, follow_requisites, note_given_up,
 };
 use crate::engine::again::{
     Expiry, Revisits, early, forget_since, keep_robots, note_since, validators, write_page_record,
@@ -93,10 +93,13 @@ impl Judge<'_> {
             return acknowledge(&judged, effects, End::Done, self.gate, group);
         }
         self.bodies.settle(&mut judged, self.keep);
+        let is_over_http_now = fall_back(self.gate, &analysed.fetched, group)?;
         let (effects, end) = match (analysed.fetched.task.queued.purpose, self.retry(&judged)) {
             (Purpose::Robots, _) => (self.robots(&judged, group)?, End::Done),
-            (_, Some(retry)) => (try_again(&judged, retry, self.gate, group)?, End::Again),
-            (_, None) => (self.page(&judged, group)?, End::Done),
+            (_, Some(retry)) if !is_over_http_now => {
+                (try_again(&judged, retry, self.gate, group)?, End::Again)
+            }
+            _ => (self.page(&judged, group)?, End::Done),
         };
         acknowledge(&judged, effects, end, self.gate, group)
     }

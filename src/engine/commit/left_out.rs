@@ -28,9 +28,12 @@ struct Refused {
 }
 
 impl LeftOutChanges {
-    /// Takes back all counts.
+    /// Takes back what was counted, but not what was taken back itself.
     pub(super) fn uncount(&mut self) {
-        self.by_reason.clear();
+        for change in self.by_reason.values_mut() {
+            (change.added, change.example) = (0, None);
+        }
+        self.by_reason.retain(|_, change| !change.taken.is_empty());
     }
 }
 

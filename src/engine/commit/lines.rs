@@ -105,6 +105,7 @@ pub(super) fn page_line(
             .and_then(|page| page.detected_language)
             .map(|it| (it.language.to_owned(), it.permille)),
         robots: wishes.names().map(str::to_owned).collect(),
+        tag: judged.tag().map(str::to_owned),
         words: page
             .and(fingerprints)
             .map(|fingerprints| fingerprints.words),

@@ -6,6 +6,7 @@ use super::group::Group;
 use crate::dedup::{Ineligible, Tier, Verdict};
 use crate::engine::Error;
 use crate::engine::admission::Gate;
+use crate::engine::ring::convert::Conversion;
 use crate::engine::visit::Judged;
 use crate::fetch::{Exchange, Failure, FailureClass, Outcome};
 use crate::frontier::{Admission, Candidate, Provenance, Purpose, admit};
@@ -110,6 +111,15 @@ fn note_answer(judged: &Judged<'_>, exchange: &Exchange, places: &Places, group:
     if judged.previous.is_some() {
         return;
     }
+    let without_text = match judged.analysed.conversion {
+        Conversion::Wanted => Some("no-converter"),
+        Conversion::Failed => Some("converter-failed"),
+        Conversion::None | Conversion::Done => None,
+    };
+    if let Some(name) = without_text {
+        let kind = ReasonKind::Text;
+        group.set.leave_out(Reason { kind, name }, url);
+    }
     let left_out = match &judged.verdict {
         Verdict::Ineligible(Ineligible::Status | Ineligible::Empty | Ineligible::Cut) => None,
         Verdict::Ineligible(reason) => Some((ReasonKind::Page, reason.name())),
@@ -183,6 +193,7 @@ fn refusal(judged: &Judged<'_>, target: &Url, gate: &Gate) -> &'static str {
         from: None,
         beyond: 0,
         provenance: Provenance::Linked,
+        seed: judged.seed.as_deref(),
     };
     match admit(&candidate, &gate.scope, &gate.limits, &gate.policies.load()) {
         Admission::Admitted(..) => "not fetched",

@@ -25,7 +25,7 @@ mod write_set;
 
 pub(crate) use bodies::Bodies;
 pub(crate) use checkpoints::{CheckpointLimits, Checkpoints, Deltas};
-pub(crate) use committer::{Committer, Reclaiming};
+pub(crate) use committer::{Committer, Reclaiming, read_scope};
 pub(crate) use compare::not_judged;
 pub(crate) use effects::{Places, TextPlace, VisitEffects};
 pub(crate) use group::Group;
@@ -33,4 +33,4 @@ pub(crate) use lookups::{DEDUP_RUNS, Lookups, SEEN_RUNS};
 pub(crate) use losses::left_out_by;
 pub(crate) use records::payload_type;
 pub(crate) use shelf::{Shelf, end_of_texts};
-pub(crate) use write_set::WriteSet;
+pub(crate) use write_set::{Moved, Said, WriteSet};

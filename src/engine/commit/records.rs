@@ -19,9 +19,14 @@ use crate::archive::{
     Capture, Digest, DigestAlgorithm, Original, Record, RecordId, Relation, StorePolicy, Truncation,
 };
 use crate::dedup::{Document, Repeat, Signature, Tier, Verdict};
+use crate::engine::ring::convert::Conversion;
 use crate::engine::visit::{Findings, Judged, Since};
 use crate::fetch::{self, Cut, DecodeBounds, Exchange};
 use crate::page;
+
+/// Field of a metadata record with the tag of the seed from which a page was found, as Heritrix
+/// names it.
+const SOURCE_TAG: &str = "sourceTag";
 
 /// The records of one visit, and which of them is the response, if there is one.
 #[derive(Debug, Default)]
@@ -138,7 +143,8 @@ pub(super) fn of(judged: &Judged<'_>, exchange: &Exchange, keeping: Keeping) -> 
         let own = records.response.map(|(_, id)| Relation::ConcurrentTo(id));
         let refers = || original(&repeats.original).record.map(Relation::RefersTo);
         let relation = own.or_else(refers);
-        let fields = fields(judged, repeats);
+        let mut fields = fields(judged, repeats);
+        fields.extend(judged.tag().map(|tag| (SOURCE_TAG, tag.to_owned())));
         let fields: Vec<_> = fields
             .iter()
             .map(|(name, value)| (*name, value.as_str()))
@@ -155,8 +161,35 @@ pub(super) fn of(judged: &Judged<'_>, exchange: &Exchange, keeping: Keeping) -> 
             let of = records.response.map_or(metadata_id, |(_, id)| id);
             records.conversion = Some(Record::conversion(&capture, Some(of), &page.main_text));
         }
+    } else {
+        add_tag(judged, &capture, &mut records);
     }
+    add_converted(judged, &capture, &mut records);
     records
+}
+
+/// Adds the tag of the seed from which a page was found, in a record of its own.
+fn add_tag(judged: &Judged<'_>, capture: &Capture<'_>, records: &mut Records) {
+    if let (Some(tag), Some(main)) = (judged.tag(), records.all.last()) {
+        let relation = Some(Relation::ConcurrentTo(main.id()));
+        let metadata = Record::metadata(capture, relation, &[(SOURCE_TAG, tag)]);
+        records.all.push(metadata);
+    }
+}
+
+/// Adds the text that a converter found: it is in no body.
+fn add_converted(judged: &Judged<'_>, capture: &Capture<'_>, records: &mut Records) {
+    let is_converted = judged.analysed.conversion == Conversion::Done;
+    let main = records.main.and_then(|at| records.all.get(at));
+    if let (None, Findings::Page(page), Some(of), true) = (
+        &records.conversion,
+        &judged.analysed.findings,
+        main,
+        is_converted,
+    ) {
+        let text = Record::conversion(capture, Some(of.id()), &page.main_text);
+        records.conversion = Some(text);
+    }
 }
 
 impl Records {

@@ -6,6 +6,8 @@
 //! once.
 
 mod parked;
+mod queued;
+mod seeds;
 mod told;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -20,8 +22,7 @@ use crate::dedup::{Document, DocumentId, Pending};
 use crate::engine::Error;
 use crate::engine::visit::{KeptBody, Receipt};
 use crate::frontier::{
-    Admission, HostState, Moment, QueuedRow, RobotsRow, Scope, domain_spent, file_by_due_time,
-    put_queued,
+    Admission, HostState, Moment, QueuedRow, RobotsRow, domain_spent, file_by_due_time, put_queued,
 };
 use crate::learn::{Change, Spent, Template};
 use crate::rows::{
@@ -29,8 +30,10 @@ use crate::rows::{
 };
 use crate::sites::SiteName;
 use crate::store::{Batch, Store, Table, decode, encode, keys};
-use crate::url::{HostKey, Site, Url, UrlId};
+use crate::url::{HostKey, Site, UrlId};
 use parked::Parked;
+use seeds::SeedRows;
+pub(crate) use seeds::{Moved, Said};
 use told::{Before, tell_robots};
 
 /// The changes of a group.
@@ -96,8 +99,11 @@ pub(crate) struct WriteSet {
     pub(super) deferred: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
     /// Number of deferred URLs as committed and as it will be, once it was needed.
     pub(super) deferred_count: Option<(u64, u64)>,
-    /// Where seeds have moved to, each with the URL that says so: they are in scope from then on.
-    pub(crate) moved: Vec<(Url, Url)>,
+    /// Where seeds have moved to: it is in scope from then on.
+    pub(crate) moved: Vec<Moved>,
+    /// What is said once the group is committed.
+    pub(crate) said: Vec<Said>,
+    seeds: SeedRows,
     /// URLs that were forgotten, told to come back, and are queued by the group.
     pub(crate) came_back: HashSet<UrlId>,
     /// URLs and hosts that were parked before.
@@ -198,17 +204,11 @@ impl WriteSet {
             deferred: BTreeMap::new(),
             deferred_count: None,
             moved: Vec::new(),
+            said: Vec::new(),
+            seeds: SeedRows::default(),
             came_back: HashSet::new(),
             parked: Parked::default(),
         }
-    }
-
-    /// Adds to the scope what a seed has moved to.
-    pub(crate) fn widen_scope(&mut self, scope: &Scope, (from, to): (&Url, Url)) {
-        for entry in scope.new_entries(&to) {
-            self.batch.put(Table::Scope, entry, Vec::new());
-        }
-        self.moved.push((from.clone(), to));
     }
 
     /// Returns what the group changes of the template of a site, which is this as committed.

@@ -4,7 +4,8 @@
 //! [`DataDirectory`] says which process has the directory, `migrate` brings its rows up to date,
 //! `standby` makes store, runs and documents agree (with `rebuild` and `refingerprint`), and
 //! `promote` begins to write. A store that lost commits is noticed (`lost`), and repaired if the
-//! user wants that (`repair`). Each of these may be killed and started again.
+//! user wants that (`repair`). Where settings let a crawl go further, stored pages are read again
+//! (`widen`). Each of these may be killed and started again.
 
 mod directory;
 mod earlier;
@@ -19,10 +20,12 @@ mod rebuild;
 mod records;
 mod refingerprint;
 mod repair;
+mod reread;
 mod since;
 mod standby;
 mod store;
 mod times;
+mod widen;
 
 pub use directory::{DataDirectory, DirectoryError};
 pub(super) use earlier::archives_of;
@@ -30,6 +33,8 @@ pub use known::known_files;
 pub use memory::MemoryPlan;
 pub(crate) use store::{features, is_begun, open_copy, open_store, read_secret};
 pub(super) use times::mend as mend_times;
+pub use widen::{Widened, WouldAdmit};
+pub(super) use widen::{is_widened, widen, would_admit};
 
 use super::Options;
 use super::clock::Clock;

@@ -19,13 +19,13 @@ use crate::engine::Options;
 use crate::engine::admission::{ForgottenNow, Gate};
 use crate::engine::again::{Expiry, Revisits};
 use crate::engine::commit::{
-    Bodies, CheckpointLimits, Checkpoints, Committer, Reclaiming, Shelf, end_of_texts,
+    Bodies, CheckpointLimits, Checkpoints, Committer, Reclaiming, Shelf, end_of_texts, read_scope,
 };
 use crate::engine::error::Error;
 use crate::engine::failpoint::Failpoint;
 use crate::engine::ring::observe::{MemoryUse, Pulse};
 use crate::fetch::{Authority, Guard};
-use crate::frontier::{Forgotten, RobotsMode, Scope, SharedPolicies};
+use crate::frontier::{Forgotten, RobotsMode, SharedPolicies};
 use crate::journal::FetchLog;
 use crate::rows::{ArchiveNames, Counters, CrawlState, DiskState, deferred_urls};
 use crate::store::{Batch, Durability, Store, Table, decode, encode, for_each, keys};
@@ -95,11 +95,7 @@ pub(super) fn promote(
     }
     let log = FetchLog::open(&path.join("log"), options.log_max_bytes, disk.log)?;
 
-    let mut scope = Scope::new(options.scope);
-    for_each(&*store, Table::Scope, &[], &mut |entry, _| {
-        scope.restore(entry);
-        Ok(())
-    })?;
+    let scope = read_scope(&*store, options.scope, &options.limits)?;
     let Shared {
         policies,
         guard,

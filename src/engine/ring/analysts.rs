@@ -227,6 +227,7 @@ impl Analysts {
             requisites,
             fingerprints: signed.fingerprints,
             simhash: signed.simhash,
+            conversion: signed.conversion,
             wishes,
             payload,
             notes,

@@ -16,6 +16,7 @@ use crate::engine::requeue::{PutBack, Retried, RetryCursor, RetryFilter};
 use crate::engine::visit::Analysed;
 use crate::engine::{Error, LiveOptions, Options, View};
 use crate::fetch::{Guard, Refused};
+use crate::frontier::Seed;
 use crate::store::Store;
 use crate::url::Url;
 
@@ -32,7 +33,7 @@ pub(crate) enum Command {
     /// Add seeds; replies when they are committed.
     AddSeeds {
         /// The seeds.
-        urls: Vec<Url>,
+        seeds: Vec<Seed>,
         /// Set if a user gave them to this crawl.
         consent: bool,
         /// Where to send the reply.
@@ -102,9 +103,9 @@ impl Control {
     }
 
     /// Admits seeds. Returns when they are committed.
-    pub async fn add_seeds(&self, urls: Vec<Url>, consent: bool) -> Result<SeedsAdded, Over> {
+    pub async fn add_seeds(&self, seeds: Vec<Seed>, consent: bool) -> Result<SeedsAdded, Over> {
         self.ask(|reply| Command::AddSeeds {
-            urls,
+            seeds,
             consent,
             reply,
         })

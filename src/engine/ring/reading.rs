@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
+use super::convert::{Conversion, Converted, Converters};
 use crate::dedup::{
     Fingerprinter, Fingerprints, Ineligible, PageHints, Raw, Signature, Text, Tier,
 };
@@ -31,6 +32,7 @@ pub(crate) struct Reader {
     /// The product token by which X-Robots-Tag values address this crawler.
     pub(crate) product_token: String,
     fingerprinter: Fingerprinter,
+    converters: Converters,
     /// Makes what others are told, if the crawl's own fingerprints are not to be.
     public: Option<Fingerprinter>,
 }
@@ -53,6 +55,8 @@ pub(crate) struct Signed {
     /// The SimHash that others are told. The one that the page is compared by would say something
     /// of the seed, with which pages could be made that look like others.
     pub(crate) simhash: Option<u64>,
+    /// What became of a body that is neither HTML nor text.
+    pub(crate) conversion: Conversion,
 }
 
 impl Signed {
@@ -61,6 +65,7 @@ impl Signed {
         Self {
             fingerprints: Err(why),
             simhash: None,
+            conversion: Conversion::None,
         }
     }
 }
@@ -88,6 +93,7 @@ impl Reader {
             product_token: robots::product_token(&options.fetch.user_agent).to_owned(),
             public: Fingerprinter::new(options.features.clone()).public(),
             fingerprinter: Fingerprinter::new(options.features.clone()),
+            converters: Converters::new(&options.convert),
         }
     }
 
@@ -126,8 +132,10 @@ impl Reader {
             Signed {
                 fingerprints: Ok(fingerprints),
                 simhash,
+                conversion: Conversion::None,
             }
         };
+        let mut conversion = Conversion::None;
         let content_type = answer.values("content-type").next();
         let page = match page::kind(content_type, &body) {
             BodyKind::Html => {
@@ -139,12 +147,27 @@ impl Reader {
                 Page::plain_text_of(&text.text, url, &self.options)
             }
             BodyKind::Other => {
-                let signed = match is_page(&body, notes) {
-                    true if self.keeps_other_types => sign(&Text::default(), None),
-                    true => Signed::not(Ineligible::Kind),
-                    false => Signed::not(Ineligible::Status),
+                if !is_page(&body, notes) {
+                    return (None, Signed::not(Ineligible::Status));
+                }
+                let page = match is_whole {
+                    true => self.convert(content_type, &body, url, (&mut conversion, notes)),
+                    false => None,
                 };
-                return (None, signed);
+                let Some(page) = page else {
+                    let signed = match self.keeps_other_types {
+                        true => sign(&Text::default(), None),
+                        false => Signed::not(Ineligible::Kind),
+                    };
+                    return (
+                        None,
+                        Signed {
+                            conversion,
+                            ..signed
+                        },
+                    );
+                };
+                page
             }
         };
         notes.extend(page.notes.iter().map(|note| format!("{note:?}")));
@@ -164,7 +187,49 @@ impl Reader {
             }
             false => sign(&Text::default(), None),
         };
+        let signed = Signed {
+            conversion,
+            ..signed
+        };
         (Some(page), signed)
+    }
+
+    /// Reads what a converter makes of a body, if there is one for it.
+    fn convert(
+        &self,
+        content_type: Option<&str>,
+        body: &Bytes,
+        url: &Url,
+        (conversion, notes): (&mut Conversion, &mut Vec<String>),
+    ) -> Option<Page> {
+        let found = page::identify(content_type, body);
+        match self.converters.convert((content_type, found), body) {
+            Converted::Text(text) => {
+                *conversion = Conversion::Done;
+                notes.push("converted".to_owned());
+                Some(match page::kind(None, &text) {
+                    BodyKind::Html => {
+                        let text = charset::to_text(&text, Some("text/html; charset=utf-8"));
+                        Page::parse_html(text, url, &self.identity, &self.options)
+                    }
+                    BodyKind::Text | BodyKind::Other => {
+                        let text = String::from_utf8_lossy(&text);
+                        Page::plain_text_of(&text, url, &self.options)
+                    }
+                })
+            }
+            Converted::Failed(reason) => {
+                *conversion = Conversion::Failed;
+                notes.push(format!("converter: {reason}"));
+                None
+            }
+            Converted::Without(is_wanted) => {
+                if is_wanted {
+                    *conversion = Conversion::Wanted;
+                }
+                None
+            }
+        }
     }
 
     /// Finds what a page needs, or a requisite of which this is read.

@@ -313,12 +313,12 @@ impl Scheduler {
                 let _ = reply.send(());
             }
             Command::AddSeeds {
-                urls,
+                seeds,
                 consent,
                 reply,
             } => self.enter(
                 Entry::Seeds(Seeds {
-                    urls,
+                    seeds,
                     consent,
                     reply: Some(reply),
                 }),
@@ -328,6 +328,7 @@ impl Scheduler {
             Command::Forget(part, visits) => self.enter(Entry::Forget(part, visits), tasks),
             Command::Change(options, reply) => {
                 self.fetchers.limiter = options.max_rate.map(crate::engine::ring::limiter);
+                self.fetchers.fetcher.use_login(options.login.clone());
                 self.rate_token = false;
                 self.enter(Entry::Settings(options, reply), tasks);
             }

@@ -30,7 +30,7 @@ struct Facts<'a> {
 struct Given(Column, fn(&mut Facts<'_>) -> Value);
 
 /// Columns of every page, in their order.
-const COLUMNS: [Given; 40] = [
+const COLUMNS: [Given; 41] = [
     Given(Column::of("text", Kind::Text).distinct(), |it| {
         let text = |read: &mut ReadText| std::mem::take(&mut read.page.main_text);
         Value::text(it.read.as_mut().map(text))
@@ -103,6 +103,9 @@ const COLUMNS: [Given; 40] = [
     }),
     Given(Column::of("robots", Kind::Texts), |it| {
         Value::Texts(it.page.robots.clone())
+    }),
+    Given(Column::of("tag", Kind::Text), |it| {
+        Value::text(it.page.tag.clone())
     }),
     Given(Column::of("verdict", Kind::Text), |it| {
         Value::text(Some(it.line.verdict.name()))

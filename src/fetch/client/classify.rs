@@ -19,6 +19,7 @@ pub(super) fn classify(error: reqwest::Error) -> Failure {
         FailureClass::Disconnect
     };
     let mut is_unreached = error.is_timeout() && error.is_connect();
+    let mut is_refused = false;
     let mut message = String::new();
     let mut source = error.source();
     while let Some(cause) = source.map(innermost) {
@@ -31,12 +32,16 @@ pub(super) fn classify(error: reqwest::Error) -> Failure {
                 Finding::Nothing => Failure::nameless(message),
                 Finding::Late => Failure::unreached(FailureClass::Dns, message),
             };
-        } else if cause.is::<rustls::Error>() {
-            return Failure::new(FailureClass::Tls, message);
+        } else if let Some(error) = cause.downcast_ref::<rustls::Error>() {
+            return match speaks_no_tls(error) {
+                true => Failure::without_tls(format!("what answers speaks no TLS: {message}")),
+                false => Failure::new(FailureClass::Tls, message),
+            };
         } else if cause.downcast_ref().is_some_and(hyper::Error::is_parse) {
             class = FailureClass::Protocol;
         } else if let Some(error) = cause.downcast_ref::<io::Error>() {
             is_unreached |= class == FailureClass::Connect && rejects(error.kind());
+            is_refused |= error.kind() == io::ErrorKind::ConnectionRefused;
         }
         source = cause.source();
     }
@@ -44,9 +49,20 @@ pub(super) fn classify(error: reqwest::Error) -> Failure {
         message = error.without_url().to_string();
     }
     match is_unreached {
+        true if is_refused => Failure::refused(class, message),
         true => Failure::unreached(class, message),
         false => Failure::new(class, message),
     }
+}
+
+/// Tells whether an error of the handshake means that the server does not speak TLS: its answer is
+/// no TLS at all, or it has no such name there. A bad certificate is TLS that is not to be trusted.
+fn speaks_no_tls(error: &rustls::Error) -> bool {
+    matches!(
+        error,
+        rustls::Error::InvalidMessage(_)
+            | rustls::Error::AlertReceived(rustls::AlertDescription::UnrecognisedName)
+    )
 }
 
 /// Tells whether an error means that an address accepted no connection, rather than that a

@@ -116,6 +116,12 @@ struct Seen {
 }
 
 impl Logins {
+    /// Forgets what was seen: there are other cookies.
+    pub(in crate::fetch) fn forget(&self) {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.clear();
+    }
+
     /// Notes an answer at a host with a login. Returns how it shows that the login is lost, if it
     /// does.
     pub(in crate::fetch) fn note(

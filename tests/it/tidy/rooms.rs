@@ -14,7 +14,6 @@ pub(super) const ROOMS: [(&str, &[&str]); 26] = [
     ("store", &[]),
     ("runs", &[]),
     ("archive", &["url"]),
-    ("seeds", &["url"]),
     ("fetch", &["units", "url"]),
     ("page", &["unicode", "url"]),
     ("quality", &[]),
@@ -23,6 +22,7 @@ pub(super) const ROOMS: [(&str, &[&str]); 26] = [
         "frontier",
         &["units", "url", "robots", "store", "runs", "learn"],
     ),
+    ("seeds", &["url", "frontier"]),
     ("dedup", &["units", "unicode", "url", "store", "runs"]),
     (
         "rows",

@@ -129,6 +129,11 @@ async fn read_head(stream: &TcpStream, received: &mut Vec<u8>) -> Option<Vec<u8>
         if received.len() > LONGEST_HEAD || !matches!(read(stream, received).await, Ok(1..)) {
             return None;
         }
+        // A client that begins a TLS handshake is told so in plain text, as servers do.
+        if received.first() == Some(&0x16) {
+            let _ = stream.try_write(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
+            return None;
+        }
     }
 }
 

@@ -3,30 +3,60 @@
 use std::sync::Arc;
 
 use super::Committer;
+use crate::engine::commit::{Moved, Said};
 use crate::engine::error::Error;
 use crate::engine::options::LiveOptions;
-use crate::frontier::Scope;
-use crate::store::{Table, for_each};
-use crate::url::Url;
+use crate::frontier::{Limits, Scope, ScopeKind};
+use crate::store::{Store, Table, for_each};
+use crate::url::Site;
+
+/// Reads the scope of a crawl as the settings make it.
+pub(crate) fn read_scope(
+    store: &dyn Store,
+    kind: ScopeKind,
+    limits: &Limits,
+) -> Result<Scope, Error> {
+    let mut scope = Scope::new(kind, limits.moved_seeds);
+    for_each(store, Table::Scope, &[], &mut |entry, row| {
+        scope.restore(entry, row);
+        Ok(())
+    })?;
+    Ok(scope)
+}
 
 impl Committer {
     /// Takes what seeds have moved to into the scope, as it was committed.
-    pub(super) fn move_scope(&mut self, moved: Vec<(Url, Url)>) {
-        for (from, to) in moved {
-            if !self.gate.scope.add_seed(&to).is_empty() {
-                tracing::warn!("the seed {from} redirects to {to}, which is in scope from now on");
+    pub(super) fn move_scope(&mut self, moved: Vec<Moved>) {
+        for Moved { from, to, own } in moved {
+            if !self.gate.scope.add_moved((&from, &to), own) {
+                continue;
             }
+            let is_other_site = Site::of(&from) != Site::of(&to);
+            let otherwise = match is_other_site {
+                true => "; crawl.moved_seeds = \"domain\" would keep it out",
+                false => "",
+            };
+            tracing::warn!(
+                "the seed {from} redirects to {to}, which is in scope from now on{otherwise}"
+            );
+        }
+    }
+
+    /// Says which seeds without a scheme are asked for over http.
+    pub(super) fn say(said: Vec<Said>) {
+        for Said {
+            url,
+            reason,
+            instead,
+        } in said
+        {
+            tracing::warn!("{url} is not there ({reason}): {instead} is asked for in its place");
         }
     }
 
     /// Changes the settings.
     pub(super) fn change(&mut self, settings: LiveOptions) -> Result<(), Error> {
-        let mut scope = Scope::new(settings.scope);
-        for_each(&*self.store, Table::Scope, &[], &mut |entry, _| {
-            scope.restore(entry);
-            Ok(())
-        })?;
-        self.gate.scope = scope;
+        self.gate.scope = read_scope(&*self.store, settings.scope, &settings.limits)?;
         self.gate.limits = settings.limits;
         self.gate.policies.store(Arc::new(settings.policies));
         self.rules = settings.rules;

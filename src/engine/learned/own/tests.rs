@@ -40,6 +40,7 @@ fn own_of(world: &mut World, visit: &Analysed) -> Own {
         like: None,
         previous: None,
         must_be_whole: false,
+        seed: None,
         own: Own::default(),
     };
     let set = world.committer().collect(now, |_, group| {
@@ -251,6 +252,7 @@ fn a_repetition_adds_nothing_although_its_frame_says_something_else() {
             keeps_body: false,
             previous: None,
             must_be_whole: false,
+            seed: None,
             own: before,
         };
         found.push(own::novelty_by_verdict(&judged));
