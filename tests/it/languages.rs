@@ -5,7 +5,7 @@ use crate::web::{Answer, Site, Web};
 
 const GERMAN: &str = "<p>Am Morgen lag noch Nebel über dem Hafen, und die Fischer warteten \
     darauf, dass der Wind drehte. Erst gegen Mittag liefen die ersten Boote aus, und am Abend \
-    kamen sie mit vollen Netzen zurück.</p>";
+    waren die Netze voll wie lange nicht mehr.</p>";
 const ENGLISH: &str = "<p>In the morning there was still fog over the harbour, and the fishermen \
     waited for the wind to turn. Only towards noon did the first boats leave, and in the evening \
     they came back with full nets.</p>";
@@ -13,10 +13,11 @@ const ENGLISH: &str = "<p>In the morning there was still fog over the harbour, a
 const UNCLEAR: &str = "<p>Radio Hotel Taxi</p>";
 
 fn answer(head: &str, text: &str, links: &[&str]) -> Answer {
-    let links: String = links
+    let links: Vec<String> = links
         .iter()
-        .map(|link| format!("<a href=\"{link}\">{link}</a> "))
+        .map(|it| format!("<a href={it}>{it}</a>"))
         .collect();
+    let links = links.join(" ");
     Answer::html(format!("<head>{head}</head><body>{text}{links}</body>"))
 }
 
