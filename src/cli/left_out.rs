@@ -14,10 +14,11 @@ const MAX_EXAMPLE: usize = 100;
 const MAX_HOSTS: usize = 3;
 
 /// The groups, in order, and what stands above each.
-const GROUPS: [(OmissionGroup, &str); 4] = [
+const GROUPS: [(OmissionGroup, &str); 5] = [
     (OmissionGroup::NotFetched, "not fetched"),
     (OmissionGroup::NotFollowed, "links not followed"),
     (OmissionGroup::NotKept, "fetched, not kept"),
+    (OmissionGroup::WithoutText, "kept, without a text"),
     (
         OmissionGroup::Requisites,
         "files that pages need, not fetched",
@@ -126,7 +127,7 @@ fn label(of: &Omission) -> String {
         ("repeated", _) => "one short text under many URLs",
         ("script-shell", _) => "needs JavaScript",
         ("kind", _) => "not HTML or text (archive.other_types)",
-        ("no-converter", _) => "documents without a text (convert.commands)",
+        ("no-converter", _) => "documents, no converter (convert.commands)",
         ("converter-failed", _) => "documents whose converter failed",
         ("duplicate", _) => "duplicate, body not stored",
         (other, _) => other,
@@ -195,7 +196,7 @@ mod tests {
                 OmissionGroup::Requisites => OmissionUnit::Requisites,
                 OmissionGroup::NotFetched => OmissionUnit::Urls,
                 OmissionGroup::NotFollowed => OmissionUnit::Links,
-                OmissionGroup::NotKept => OmissionUnit::Pages,
+                OmissionGroup::NotKept | OmissionGroup::WithoutText => OmissionUnit::Pages,
             },
             at_least: false,
             example: Some("http://a.example/x".to_owned()),

@@ -104,6 +104,8 @@ pub enum OmissionGroup {
     NotFollowed,
     /// Pages that were fetched, and are not among its pages, or without a body.
     NotKept,
+    /// Documents that are in the archive, and have no text.
+    WithoutText,
     /// Files that pages need to be shown, and that are not in the archive.
     Requisites,
 }
@@ -390,8 +392,9 @@ impl Found {
                 "gleaner dups",
             );
         }
+        let documents = (OmissionGroup::WithoutText, OmissionUnit::Pages);
         for (reason, row) in self.rows_of(ReasonKind::Text) {
-            self.add(pages, (&reason, None), row.count, row.example, WHY);
+            self.add(documents, (&reason, None), row.count, row.example, WHY);
         }
     }
 

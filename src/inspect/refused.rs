@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Error, moment};
 use crate::engine::pages_now;
-use crate::frontier::{Forgotten, HostState, Moment, Remembrance, domain_spent, ids_of};
+use crate::frontier::{
+    Forgotten, HostState, Moment, Remembrance, SeedSettings, domain_spent, ids_of,
+};
 use crate::learn::TrapPolicy;
 use crate::rows::{PAGES, RefusedUrl};
 use crate::store::Store;
@@ -19,6 +21,9 @@ pub struct RefusedNow {
     pub via: Option<String>,
     /// Number of links from a seed to that page.
     pub via_depth: Option<u16>,
+    /// The depth that the seed of that page has of its own, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed_depth: Option<u16>,
 }
 
 /// A budget that is used up.
@@ -41,7 +46,12 @@ pub(super) fn refused(store: &dyn Store, id: UrlId) -> Result<Option<RefusedNow>
         Some(via) => PAGES.get(store, via.as_bytes())?,
         None => None,
     };
+    let seed = match row.via {
+        Some(via) => SeedSettings::of(store, via)?,
+        None => None,
+    };
     Ok(Some(RefusedNow {
+        seed_depth: seed.and_then(|seed| seed.depth),
         reason: row.reason,
         via_depth: via.as_ref().map(|page| page.depth),
         via: via.map(|page| page.url),

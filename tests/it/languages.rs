@@ -83,7 +83,7 @@ fn links_of_pages_in_other_languages_are_not_followed() {
                 .iter()
                 .any(|it| it["url"] == web.url(0, "/en/"))
         );
-        assert_eq!(place.links("other-language"), 2, "{settings}");
+        assert_eq!(place.links("other-language"), 3, "{settings}");
         let data = place.data();
         let data = data.to_str().expect("paths are ASCII");
         let why = run(gleaner(&["why", &web.url(0, "/en/1"), "--data-dir", data]));
@@ -106,6 +106,6 @@ fn a_language_that_no_page_is_told_to_be_in_is_refused() {
     let file = place.file("c.toml", "[crawl]\nlanguages = [\"de\", \"klingon\"]\n");
     let output = run(gleaner(&["config", "check", "--config", &file]));
     assert_ne!(output.code, 0);
-    let expected = "crawl.languages must be codes of languages that can be told apart";
+    let expected = "it must be codes of languages that can be told apart";
     assert!(output.stderr.contains(expected), "{}", output.stderr);
 }

@@ -135,6 +135,8 @@ fn depth_scope_and_tag_of_a_seed_hold_for_what_is_found_from_it() {
     assert_eq!(of("the second"), BTreeSet::from(["/in/", "/in/deep"]));
     assert_eq!(of(""), BTreeSet::new());
     assert!(!web.asked(1).contains(&"/out".to_owned()));
+    let deep = crawl.ask(&["why", &web.url(0, "/docs/3")]).expect(5).stdout;
+    assert!(deep.contains("at depth 3 (its seed has depth=2)"), "{deep}");
 
     // The archive says so too, once a page; nothing else is different in it.
     let records = crawl.records();

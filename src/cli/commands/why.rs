@@ -289,10 +289,16 @@ fn never_admitted(why: &Why) -> String {
         return text;
     };
     let reason = match &*refused.reason {
-        "too-deep" => match refused.via_depth {
-            Some(depth) => format!("too deep: at depth {} (crawl.max_depth)", depth + 1),
-            None => "too deep (crawl.max_depth)".to_owned(),
-        },
+        "too-deep" => {
+            let setting = match refused.seed_depth {
+                Some(own) => format!("its seed has depth={own}"),
+                None => "crawl.max_depth".to_owned(),
+            };
+            match refused.via_depth {
+                Some(depth) => format!("too deep: at depth {} ({setting})", depth + 1),
+                None => format!("too deep ({setting})"),
+            }
+        }
         "nofollow" => "nofollow, by the page or the link".to_owned(),
         "other-language" => {
             "the page is in a language that is not wanted (crawl.languages)".to_owned()

@@ -28,9 +28,7 @@ use super::shelf::Shelf;
 use super::write_set::WriteSet;
 use crate::archive::{Archive, StorePolicy};
 use crate::dedup::Rules;
-use crate::engine::admission::{
-    Gate, LISTED_PER_COMMIT, admit_seeds, consents, know, queue_listed, settle_sitemap,
-};
+use crate::engine::admission::{Gate, LISTED_PER_COMMIT, know, queue_listed, settle_sitemap};
 use crate::engine::again::{Expiry, Revisits, forget_robots, never_asked, remember, settle_since};
 use crate::engine::clock::Clock;
 use crate::engine::error::Error;
@@ -41,7 +39,7 @@ use crate::engine::ring::gather::gather;
 use crate::engine::ring::observe::{MemoryUse, Pulse};
 use crate::engine::ring::suspects::Suspects;
 use crate::engine::ring::turns::Turns;
-use crate::engine::visit::{Analysed, Entry, Findings, KnownPages, Receipt, Seeds, UsedUp};
+use crate::engine::visit::{Analysed, Entry, Findings, KnownPages, Receipt, UsedUp};
 use crate::engine::work::Committing;
 use crate::fetch::Guard;
 use crate::frontier::{Moment, Spender};
@@ -338,35 +336,6 @@ impl Committer {
             Collected::Changes(set) => Ok(*set),
             Collected::Panicked => Err(Error::Internal("the committer panicked".to_owned())),
         }
-    }
-
-    /// Admits seeds. What they add to the scope applies from this commit on, also to their own
-    /// URLs.
-    fn commit_seeds(&mut self, seeds: Seeds, now: Moment) -> Result<Vec<Receipt>, Error> {
-        let scope = &self.gate.scope;
-        let entries = seeds.seeds.iter();
-        let entries = entries.flat_map(|it| scope.new_entries(&it.url, it.settings.scope));
-        let entries: Vec<_> = entries.collect();
-        let mut added = None;
-        let mut set = self.collect(now, |judge, group| {
-            added = Some(admit_seeds(judge.gate, &seeds, group)?);
-            Ok(())
-        })?;
-        for entry in entries {
-            set.batch.put(Table::Scope, entry, Vec::new());
-        }
-        let receipts = self.write(set)?;
-        for seed in &seeds.seeds {
-            self.gate.scope.add_seed(&seed.url, seed.settings.scope);
-            for authority in consents(seed).filter(|_| seeds.consent) {
-                self.guard.consent(authority);
-            }
-        }
-        if let (Some(reply), Some(added)) = (seeds.reply, added) {
-            // Whoever asked may be gone.
-            let _ = reply.send(added);
-        }
-        Ok(receipts)
     }
 
     /// Admits what a part of an earlier crawl's archive knows.

@@ -468,7 +468,7 @@ mod tests {
         );
         check("timeout = \"0s\"", "convert.timeout");
         check("max_memory = \"1KiB\"", "convert.max_memory");
-        check("max_output = 0", "convert.max_output");
+        check("max_output = \"0MiB\"", "convert.max_output");
         assert_eq!(ConvertOptions::default().check(), Ok(()));
     }
 }

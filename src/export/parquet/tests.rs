@@ -45,7 +45,7 @@ fn columns_are_the_ones_that_are_committed() {
     let mut without = with_markdown;
     without.retain(|it| it.name != "markdown");
     assert_eq!(columns(false, false), without);
-    assert_eq!(without.len(), 39);
+    assert_eq!(without.len(), 40);
 }
 
 fn named(names: &[&str]) -> Result<PageTable, String> {

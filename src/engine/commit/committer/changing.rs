@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use super::Committer;
+use crate::engine::admission::{admit_seeds, consents};
 use crate::engine::commit::{Moved, Said};
 use crate::engine::error::Error;
 use crate::engine::options::LiveOptions;
-use crate::frontier::{Limits, Scope, ScopeKind};
+use crate::engine::visit::{Receipt, Seeds};
+use crate::frontier::{Limits, Moment, Scope, ScopeKind};
 use crate::store::{Store, Table, for_each};
 use crate::url::Site;
 
@@ -25,6 +27,39 @@ pub(crate) fn read_scope(
 }
 
 impl Committer {
+    /// Admits seeds. What they add to the scope applies from this commit on, also to their own
+    /// URLs.
+    pub(super) fn commit_seeds(
+        &mut self,
+        seeds: Seeds,
+        now: Moment,
+    ) -> Result<Vec<Receipt>, Error> {
+        let scope = &self.gate.scope;
+        let entries = seeds.seeds.iter();
+        let entries = entries.flat_map(|it| scope.new_entries(&it.url, it.settings.scope));
+        let entries: Vec<_> = entries.collect();
+        let mut added = None;
+        let mut set = self.collect(now, |judge, group| {
+            added = Some(admit_seeds(judge.gate, &seeds, group)?);
+            Ok(())
+        })?;
+        for entry in entries {
+            set.batch.put(Table::Scope, entry, Vec::new());
+        }
+        let receipts = self.write(set)?;
+        for seed in &seeds.seeds {
+            self.gate.scope.add_seed(&seed.url, seed.settings.scope);
+            for authority in consents(seed).filter(|_| seeds.consent) {
+                self.guard.consent(authority);
+            }
+        }
+        if let (Some(reply), Some(added)) = (seeds.reply, added) {
+            // Whoever asked may be gone.
+            let _ = reply.send(added);
+        }
+        Ok(receipts)
+    }
+
     /// Takes what seeds have moved to into the scope, as it was committed.
     pub(super) fn move_scope(&mut self, moved: Vec<Moved>) {
         for Moved { from, to, own } in moved {
