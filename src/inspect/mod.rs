@@ -17,6 +17,7 @@ mod deferred;
 mod glance;
 mod hosts;
 mod learned;
+mod waiting;
 
 mod feed;
 mod top;
@@ -42,6 +43,7 @@ pub use report::{ClusterFigures, HostDuplicates, Report, ReportOptions, TierFigu
 pub use shown::Shown;
 pub use similar::{Original, Similar, SimilarPage, Subject};
 pub use status::{StatusNow, status};
+pub use waiting::{WaitingFilter, WaitingNow};
 pub use why::{AdmissionNow, LinksCut, QueuedNow, RobotsAnswer, RobotsNow, UrlState, Visited, Why};
 
 use crate::dedup::Features;
@@ -92,6 +94,8 @@ pub enum Question {
     Learned,
     /// Which URLs are deferred?
     Deferred(DeferredFilter),
+    /// Which URLs wait to be fetched?
+    Waiting(WaitingFilter),
 }
 
 /// The answer to the [`Question`] of the same name.
@@ -125,6 +129,8 @@ pub enum Answer {
     Learned(Learned),
     /// The deferred URLs.
     Deferred(DeferredNow),
+    /// The URLs that wait to be fetched.
+    Waiting(WaitingNow),
 }
 
 impl Question {
@@ -153,6 +159,7 @@ pub fn answer(view: &View, question: &Question) -> Result<Answer, Error> {
         Question::Hosts => Answer::Hosts(hosts::hosts(view.store())?),
         Question::Learned => Answer::Learned(learned::learned(view.store())?),
         Question::Deferred(filter) => Answer::Deferred(deferred::deferred(view.store(), filter)?),
+        Question::Waiting(filter) => Answer::Waiting(waiting::waiting(view.store(), filter)?),
     })
 }
 

@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use crate::run::{PATIENCE, Place, leaves, page, run};
 use crate::web::{Answer, Request, Site, Web};
 
@@ -189,6 +191,28 @@ fn what_waits_at_a_host_is_dropped_and_taken_back() {
         let told = crawl.ask(&command).expect(0).json();
         ["urls", "hosts", "left"].map(|key| told[key].as_u64().expect("it is counted"))
     };
+    let queue_ls = |more: &[&str]| {
+        crawl
+            .ask(&[&["queue", "ls", "--json"], more].concat())
+            .expect(0)
+            .json()
+    };
+    let all = queue_ls(&["--urls", "151"]);
+    assert_eq!((&all["queued"], &all["hosts"]), (&json!(152), &json!(2)));
+    let urls = all["urls"].as_array().expect("it is a list");
+    assert_eq!(urls.len(), 151);
+    assert_eq!(urls[150], web.url(0, "/a"), "the longest queue is first");
+    let of_one = queue_ls(&["--host", &name(0)]);
+    assert_eq!(
+        (&of_one["queued"], of_one["by_host"][0]["queued"].as_u64()),
+        (&json!(2), Some(2))
+    );
+    assert_eq!(queue_ls(&["--host", "elsewhere.example"])["queued"], 0);
+    let shown = crawl.ask(&["queue", "ls"]).expect(0).stdout;
+    assert!(
+        shown.ends_with("      152  URLs wait at 2 hosts\n"),
+        "{shown}"
+    );
     // What was not meant stays.
     assert_eq!(queue_drop("elsewhere.example", &[]), [0, 0, 152]);
     assert_eq!(queue_drop(&name(1), &["--dry-run"]), [150, 1, 2]);
@@ -225,6 +249,9 @@ fn nothing_is_dropped_while_a_process_runs_the_crawl() {
     web.hold();
     let running = crawl.start(&[&web.url(0, "/")]);
     assert!(web.wait_for_requests(1, PATIENCE));
+    // To look is not to change.
+    let shown = crawl.ask(&["queue", "ls"]).expect(0).stdout;
+    assert!(shown.contains("URLs wait at"), "{shown}");
     let refused = crawl.ask(&["queue", "drop", "--host", "a.example"]);
     refused
         .expect(2)

@@ -60,10 +60,10 @@ pub(super) enum Command {
     Forget(forget::Arguments),
     /// Show the state of a crawl
     Status(status::Arguments),
-    /// List deferred URLs, drop queued ones
+    /// List the URLs that wait, or are deferred, and drop some
     #[command(
         subcommand,
-        after_help = "Example:\n  gleaner queue ls --deferred --data-dir crawl"
+        after_help = "Example:\n  gleaner queue ls --data-dir crawl"
     )]
     Queue(queue::Queue),
     /// Print the pages of a crawl as JSON lines

@@ -11,12 +11,12 @@ use crate::cli::words::count;
 use crate::cli::{Failure, output, signals};
 use crate::config;
 use crate::engine::{self, Crawl, DirectoryError, Dropped, StopHandle, StoppedCrawl};
-use crate::inspect::{Answer, DeferredFilter, DeferredNow, Question};
+use crate::inspect::{Answer, DeferredFilter, DeferredNow, Question, WaitingFilter, WaitingNow};
 use crate::url::HostPattern;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Queue {
-    /// List the URLs that are kept for later because their like said nothing new
+    /// List the URLs that wait to be fetched, or those that are deferred
     Ls(List),
     /// Take the URLs of a host out of the queue, without visiting them
     Drop(Drop),
@@ -47,23 +47,24 @@ pub(crate) struct Drop {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  gleaner queue ls --data-dir crawl
+  gleaner queue ls --data-dir crawl --host example.org --urls 100
   gleaner queue ls --deferred --data-dir crawl
-  gleaner queue ls --deferred --data-dir crawl --host example.org --urls 100
   gleaner retry --data-dir crawl --class trap --host example.org")]
 pub(crate) struct List {
     /// Data directory of the crawl
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
-    /// List deferred URLs
-    #[arg(long, required = true)]
+    /// List the URLs that are kept for later because their like said nothing new
+    #[arg(long)]
     deferred: bool,
     /// List only this host and its subdomains; `*.example.org` for the subdomains alone
     #[arg(long, value_name = "HOST")]
     host: Option<HostPattern>,
-    /// List only the kind of URLs with this name
-    #[arg(long, value_name = "KIND")]
+    /// List only the kind of deferred URLs with this name
+    #[arg(long, value_name = "KIND", requires = "deferred")]
     kind: Option<String>,
-    /// Also list so many of the URLs
+    /// Also list so many of the URLs, at most 10,000
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     urls: usize,
     /// Print one JSON object instead of text
@@ -138,6 +139,20 @@ fn dropped_in_words(dropped: &Dropped, arguments: &Drop) -> String {
 
 fn list(arguments: &List) -> Result<(), Failure> {
     let mut inspector = Inspector::open(&arguments.data_dir)?;
+    if !arguments.deferred {
+        let filter = WaitingFilter {
+            host: arguments.host.clone(),
+            urls: arguments.urls,
+        };
+        let Answer::Waiting(now) = inspector.ask(Question::Waiting(filter))? else {
+            return Err(Failure::other_answer());
+        };
+        return Ok(output::print_answer(
+            &now,
+            arguments.json,
+            waiting_in_words,
+        )?);
+    }
     let filter = DeferredFilter {
         host: arguments.host.clone(),
         kind: arguments.kind.clone(),
@@ -147,6 +162,33 @@ fn list(arguments: &List) -> Result<(), Failure> {
         return Err(Failure::other_answer());
     };
     Ok(output::print_answer(&now, arguments.json, in_words)?)
+}
+
+/// One line per host, then one per URL.
+fn waiting_in_words(now: &WaitingNow) -> String {
+    let mut text = String::new();
+    for host in &now.by_host {
+        let state = match (host.parked, &host.trouble) {
+            (true, Some(trouble)) => format!("parked until {}: {}", host.due, trouble.name()),
+            (true, None) => format!("parked until {}", host.due),
+            (false, _) => format!("not before {}", host.due),
+        };
+        let _ = writeln!(text, "{:>9}  {}  ({state})", host.queued, host.host);
+    }
+    let others = now.hosts.saturating_sub(now.by_host.len() as u64);
+    if others > 0 {
+        let _ = writeln!(text, "           and {} with fewer", count(others, "host"));
+    }
+    let _ = writeln!(
+        text,
+        "{:>9}  URLs wait at {}",
+        now.queued,
+        count(now.hosts, "host")
+    );
+    for url in &now.urls {
+        let _ = writeln!(text, "{url}");
+    }
+    text
 }
 
 /// One line per kind, then one per URL.
