@@ -78,6 +78,38 @@ pub fn records_beside(
     Ok(spans)
 }
 
+/// Returns the spans of the records of verdicts that follow the record at `span`, of the same
+/// visit, and name an original that is meant.
+///
+/// # Errors
+///
+/// [`Error::Io`] if the file cannot be read. What is damaged ends the search.
+pub fn verdicts_behind(
+    path: &Path,
+    span: Span,
+    is_meant: &dyn Fn(&str) -> bool,
+) -> Result<Vec<Span>> {
+    let mut spans = Vec::new();
+    for record in SegmentReader::open_at(path, span.0 + span.1, Limits::default())? {
+        match record {
+            Ok(record) if record.header("WARC-Type") == Some("metadata") => {
+                let mut lines = record.block.split(|byte| *byte == b'\n');
+                let names = |line: &[u8]| {
+                    let original = line.strip_prefix(b"original: ");
+                    let original = original.and_then(|it| str::from_utf8(it).ok());
+                    original.is_some_and(|it| is_meant(it.trim()))
+                };
+                if lines.any(names) {
+                    spans.push((record.offset, record.length));
+                }
+            }
+            Err(error) if error.io_kind().is_some() => return Err(error),
+            _ => break,
+        }
+    }
+    Ok(spans)
+}
+
 /// Returns where the member begins that ends at `end`, if that can be told.
 fn record_before(file: &File, end: u64) -> io::Result<Option<u64>> {
     for most in BEHIND {

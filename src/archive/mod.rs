@@ -39,7 +39,7 @@ pub use earlier::{add_earlier_archives, earlier_archives};
 pub use elsewhere::{ArchiveFiles, files_of, present, set_elsewhere};
 pub use erase::{
     Eraser, Span, for_each_capture, for_each_target, is_tombstone, records_beside,
-    take_out_of_index,
+    take_out_of_index, verdicts_behind,
 };
 pub use foreign::RecordStream;
 pub use id::{Digest, DigestAlgorithm, RecordId};

@@ -82,8 +82,20 @@ impl Scope {
         new.map(String::into_bytes).collect()
     }
 
-    /// Returns `true` if a seed at `from` that redirects to `to` takes the scope along.
-    pub fn moves(&self, (from, to): (&Url, &Url), is_permanent: bool) -> bool {
+    /// Returns `true` if a seed at `from`, which may have a scope of its own, takes the scope along
+    /// when it redirects to `to`. A prefix does not become one that contains it: a part of a site
+    /// that leads to its page for logging in is not the whole site.
+    pub fn moves(
+        &self,
+        (from, to): (&Url, &Url),
+        own: Option<ScopeKind>,
+        is_permanent: bool,
+    ) -> bool {
+        let of_prefix = |url| entry(ScopeKind::Prefix, b'p', url, directory(url));
+        let is_prefix = own.unwrap_or(self.kind) == ScopeKind::Prefix;
+        if is_prefix && of_prefix(from).starts_with(&of_prefix(to)) {
+            return false;
+        }
         let takes = match self.moved_seeds {
             MovedSeeds::Never => false,
             MovedSeeds::Permanent if is_permanent => true,
@@ -207,9 +219,6 @@ fn letter(kind: ScopeKind) -> Option<u8> {
 /// The entries of a seed. Those for every kind are stored, so that a crawl can be resumed with
 /// another kind, unless the seed has one of its own.
 fn entries_of(seed: &Url, own: Option<ScopeKind>) -> Vec<String> {
-    let path = seed.path();
-    let last = path.rfind('/').unwrap_or(0);
-    let directory = path.get(..=last).unwrap_or("/");
     let kinds = KINDS
         .into_iter()
         .filter(|kind| own.is_none_or(|own| own == *kind));
@@ -219,9 +228,16 @@ fn entries_of(seed: &Url, own: Option<ScopeKind>) -> Vec<String> {
             Some(_) => letter.to_ascii_uppercase(),
             None => letter,
         };
-        Some(entry(kind, letter, seed, directory))
+        Some(entry(kind, letter, seed, directory(seed)))
     });
     entries.collect()
+}
+
+/// The path of a URL up to its last slash.
+fn directory(url: &Url) -> &str {
+    let path = url.path();
+    let last = path.rfind('/').unwrap_or(0);
+    path.get(..=last).unwrap_or("/")
 }
 
 fn entry(kind: ScopeKind, letter: u8, url: &Url, path: &str) -> String {
@@ -379,13 +395,41 @@ mod tests {
     }
 
     #[test]
+    fn a_part_of_a_site_does_not_become_the_whole_by_a_redirect() {
+        let check = |from: &str, to: &str, expected| {
+            let (from, to) = (parse(from).unwrap(), parse(to).unwrap());
+            let mut scope = Scope::new(ScopeKind::Prefix, MovedSeeds::default());
+            scope.add_seed(&from, None);
+            assert_eq!(
+                scope.moves((&from, &to), None, false),
+                expected,
+                "{from} {to}"
+            );
+            let mut scope = Scope::new(ScopeKind::Host, MovedSeeds::default());
+            scope.add_seed(&from, Some(ScopeKind::Prefix));
+            let own = Some(ScopeKind::Prefix);
+            assert_eq!(
+                scope.moves((&from, &to), own, false),
+                expected,
+                "{from} {to}"
+            );
+        };
+        // A part that was moved elsewhere is that part still.
+        check("http://a.org/docs/", "http://a.org/en/docs/", true);
+        check("http://a.org/docs/", "http://www.a.org/docs/", true);
+        check("http://a.org/members/", "http://a.org/login", false);
+        check("http://a.org/a/b/c", "http://a.org/a/", false);
+        check("http://a.org/docs/", "http://a.org/docs/1", false);
+    }
+
+    #[test]
     fn what_seeds_have_moved_to_counts_as_long_as_the_setting_says_so() {
         let url = |text: &str| parse(text).unwrap();
         let check = |moved_seeds, to: &str, is_permanent, expected| {
             let (from, to) = (url("http://a.org/"), url(to));
             let mut scope = Scope::new(ScopeKind::Host, moved_seeds);
             scope.add_seed(&from, None);
-            let moves = scope.moves((&from, &to), is_permanent);
+            let moves = scope.moves((&from, &to), None, is_permanent);
             assert_eq!(moves, expected, "{moved_seeds:?} {to}");
             if !moves {
                 return;

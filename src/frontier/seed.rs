@@ -55,6 +55,16 @@ impl SeedSettings {
         *self == Self::default()
     }
 
+    /// What a seed says that is given again: what its line does not name stays as it was.
+    #[must_use]
+    pub fn or(self, known: Self) -> Self {
+        Self {
+            depth: self.depth.or(known.depth),
+            scope: self.scope.or(known.scope),
+            tag: self.tag.or(known.tag),
+        }
+    }
+
     /// Returns `true` if others may lead further.
     pub fn is_narrower_than(&self, others: &Self) -> bool {
         let is_deeper = match (self.depth, others.depth) {

@@ -133,10 +133,10 @@ fn page(head: &str, article: &str) -> Answer {
 #[test]
 fn a_crawl_that_runs_answers_too() {
     let article = ARTICLE.repeat(9);
-    // What leads to the copies, so that they cannot be judged before the original.
-    let article = format!("{article} <a href='/copy'>copy</a> <a href='/print'>print</a>");
+    // What leads to the copies, so that they are not judged before the original.
+    let article = format!("{article} <a href='/copy'>copy</a>");
     let other = words(1, 300).join(" ");
-    let home = anchors(["/the/original/of/all", "/else", "/endless/0"]);
+    let home = anchors(["/the/original/of/all", "/else", "/way", "/endless/0"]);
     let print = "<title>a</title><link rel=canonical href='/copy'>";
     let site = Site::new()
         .robots("")
@@ -145,6 +145,7 @@ fn a_crawl_that_runs_answers_too() {
         .page("/copy", page("<title>a</title>", &article))
         .page("/print", page(print, &article))
         .page("/else", page("<title>b</title>", &other))
+        .page("/way", Answer::html(anchors(["/print"])))
         .otherwise(|request| {
             let number = request.path.strip_prefix("/endless/");
             let number: u64 = number.and_then(|it| it.parse().ok()).unwrap_or(0);
@@ -186,7 +187,7 @@ fn a_crawl_that_runs_answers_too() {
             .says(&["neither stored nor a duplicate"]);
     };
     let running = crawl.start(&[&web.url(0, "/")]);
-    // robots.txt, the page of links, four pages and some of the endless ones.
+    // robots.txt, the page of links, five pages and some of the endless ones.
     assert!(web.wait_for_requests(12, PATIENCE));
     crawl.ask(&["pause"]).expect(0);
     check();

@@ -116,6 +116,49 @@ fn tags(crawl: &Place) -> BTreeMap<String, String> {
     pages.map(|page| (path(&page), tag(&page))).collect()
 }
 
+/// Whoever gives a seed again, or a tag to it, did not ask for more of the site.
+#[test]
+fn a_seed_that_is_given_again_keeps_what_its_line_does_not_name() {
+    let site = || {
+        Site::new()
+            .robots("")
+            .page("/in/", html("in", &["/in/1", "/out"]))
+            .page("/in/1", html("one", &[]))
+            .page("/out", html("out", &[]))
+    };
+    let web = Web::start(vec![site()]);
+    let crawl = Place::new();
+    let seed = web.url(0, "/in/");
+    crawl.crawl(&[&format!("{seed} scope=prefix")]);
+    for again in [seed.clone(), format!("{seed} tag=late")] {
+        crawl.crawl(&[&again]);
+    }
+    let asked = web.asked(0);
+    assert!(!asked.contains(&"/out".to_owned()), "{asked:?}");
+    crawl.crawl(&[&format!("{seed} scope=host")]);
+    assert!(web.asked(0).contains(&"/out".to_owned()));
+}
+
+/// A part of a site that sends its visitors to log in does not stand for the whole site.
+#[test]
+fn a_prefix_that_leads_out_of_itself_does_not_become_the_site() {
+    let site = Site::new()
+        .robots("")
+        .page("/members/", Answer::redirect(302, "/login"))
+        .page("/login", html("login", &["/", "/all"]))
+        .page("/", html("home", &["/all"]))
+        .page("/all", html("all", &[]));
+    let web = Web::start(vec![site]);
+    let crawl = Place::new();
+    let seed = web.url(0, "/members/");
+    let told = crawl.crawl_with_losses("", &[&seed, "--scope", "prefix"]);
+    assert!(
+        told.stdout.contains("/login, which is out-of-scope"),
+        "{told:?}"
+    );
+    assert_eq!(web.asked(0), ["/members/"]);
+}
+
 #[test]
 fn depth_scope_and_tag_of_a_seed_hold_for_what_is_found_from_it() {
     let (web, list) = tagged();

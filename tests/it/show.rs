@@ -244,8 +244,21 @@ fn verdicts_are_turned_back_into_stored_pages() {
     assert_eq!(place.status().counters, before);
     let said = restore(&["--host", "elsewhere.example"]).expect(0).stdout;
     assert!(said.starts_with("restored 0 pages"), "{said}");
+    // One verdict alone.
+    let (near, unique) = (web.url(0, "/near"), web.url(0, "/"));
+    let said = place.ask(&["restore", &unique]).expect(1);
+    assert!(
+        said.stderr
+            .contains(&format!("{unique}: it is no duplicate")),
+        "{said:?}"
+    );
+    let said = place.ask(&["restore", &near, "--dry-run"]).expect(0).stdout;
+    assert!(said.starts_with("would restore 1 page (1 near)"), "{said}");
+    let said = place.ask(&["restore", &near]).expect(0).stdout;
+    assert!(said.starts_with("restored 1 page (1 near)"), "{said}");
+    assert_eq!(place.status().counters.verdicts.get("near"), Some(&1));
     let said = restore(&[]).expect(0).stdout;
-    assert!(said.starts_with("restored 2 pages (2 near)"), "{said}");
+    assert!(said.starts_with("restored 1 page (1 near)"), "{said}");
     let counters = place.status().counters;
     assert_eq!(counters.verdicts.get("near"), None);
     assert_eq!(

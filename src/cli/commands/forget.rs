@@ -134,10 +134,10 @@ fn in_words(done: &ForgetDone, order: &ForgetOrder) -> String {
         let repeated = count(done.rehomed, "page");
         let _ = writeln!(
             text,
-            "{repeated} that repeated it {}",
+            "{}: {repeated} that repeated it",
             match order.dry_run {
                 true => "would be judged again",
-                false => "were judged again, from their own bodies",
+                false => "judged again from their own bodies",
             }
         );
     }

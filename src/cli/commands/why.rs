@@ -399,7 +399,8 @@ fn admission(why: &Why) -> String {
         let (setting, used, max) = (&budget.setting, budget.used, budget.max);
         let _ = write!(text, "; {setting} is used up: {used} of {max}");
     }
-    if why.state == UrlState::Unknown && now.answer == "admitted" && why.refused.is_none() {
+    let is_unheard_of = why.refused.is_none() && why.forgotten.is_none();
+    if why.state == UrlState::Unknown && now.answer == "admitted" && is_unheard_of {
         text.push_str(
             ": no page that was fetched is known to link to it (what pages embed, such as images \
               and style sheets, is fetched where crawl.requisites says so)",

@@ -59,7 +59,7 @@ impl Gate {
                 Purpose::Sitemap { .. } => Origin::Manifest,
                 // All that it leads to is in scope.
                 _ if own_scope == Some(ScopeKind::Any) => Origin::Link,
-                _ if moves(&self.scope, task, (&queued, exchange)) => Origin::Moved,
+                _ if moves(&self.scope, (task, own_scope), (&queued, exchange)) => Origin::Moved,
                 _ => Origin::Link,
             };
             let source = Source::of(task);
@@ -172,7 +172,11 @@ fn is_version(page: &Page, link: &Link, languages: &[String]) -> bool {
 /// Whether a seed redirects out of its scope to where it takes the scope along, as `example.org`
 /// does to `www.example.org`. Whoever names the one means the other. What is seen on a later visit
 /// does not count: by then somebody else may have the name.
-fn moves(scope: &Scope, task: &FetchTask, (to, answer): (&QueuedUrl, &Exchange)) -> bool {
+fn moves(
+    scope: &Scope,
+    (task, own): (&FetchTask, Option<ScopeKind>),
+    (to, answer): (&QueuedUrl, &Exchange),
+) -> bool {
     let queued = &task.queued;
     let is_of_seed = queued.depth == 0 && queued.path.chars().all(|hop| hop == 'R');
     let target = url::parse(&to.url).ok();
@@ -180,7 +184,7 @@ fn moves(scope: &Scope, task: &FetchTask, (to, answer): (&QueuedUrl, &Exchange))
     is_of_seed
         && queued.purpose == Purpose::Page
         && !queued.revisit
-        && target.is_some_and(|target| scope.moves((&task.url, &target), is_permanent))
+        && target.is_some_and(|target| scope.moves((&task.url, &target), own, is_permanent))
 }
 
 /// Queues the canonical form of a URL that failed, or may not be requested, in the form in which it

@@ -44,6 +44,8 @@ pub struct RestoreFilter {
     pub tiers: Vec<Tier>,
     /// Restricts it to these hosts.
     pub host: Option<HostPattern>,
+    /// Restricts it to these URLs, if there are any.
+    pub urls: Vec<Url>,
     /// Counts only.
     pub dry_run: bool,
 }
@@ -84,6 +86,9 @@ pub fn restore(path: &Path, options: &Options, filter: &RestoreFilter) -> Result
     let bodies = Bodies::of(path);
     let clock = Clock::start();
     let mut done = Restored::default();
+    let identity = committer.gate.identity.clone();
+    let mut named: BTreeMap<UrlId, &Url> = BTreeMap::new();
+    named.extend(filter.urls.iter().map(|url| (identity.id(url), url)));
     let mut from = Vec::new();
     loop {
         let rows = committer.store.range(Table::Pages, &[], &from, ROWS)?;
@@ -94,6 +99,12 @@ pub fn restore(path: &Path, options: &Options, filter: &RestoreFilter) -> Result
             };
             let page = PAGES.decode(row)?;
             let id = UrlId::from_bytes(id);
+            if !filter.urls.is_empty() && !named.contains_key(&id) {
+                continue;
+            }
+            if meets(filter, &page) {
+                named.remove(&id);
+            }
             group.extend(find(&committer, &bodies, filter, (id, page), &mut done)?);
             if group.len() == PAGES_PER_COMMIT {
                 commit(&mut committer, &reader, std::mem::take(&mut group), clock)?;
@@ -105,10 +116,27 @@ pub fn restore(path: &Path, options: &Options, filter: &RestoreFilter) -> Result
             _ => break,
         }
     }
+    for url in named.into_values() {
+        done.failed += 1;
+        let reason = format!("{url}: it is no duplicate whose body is kept as a difference");
+        done.failures.push(reason);
+    }
     committer.pack(clock.now())?;
     committer.close_files()?;
     committer.checkpoint()?;
     Ok(done)
+}
+
+/// Whether a page is one that is to be restored.
+fn meets(filter: &RestoreFilter, page: &PageRecord) -> bool {
+    let tier = page.duplicate().map(|duplicate| duplicate.tier);
+    let url = url::parse(&page.url).ok();
+    let is_meant = |pattern: &HostPattern| {
+        url.as_ref()
+            .is_some_and(|url| pattern.matches(&HostKey::of(url)))
+    };
+    tier.is_some_and(|tier| filter.tiers.contains(&tier))
+        && filter.host.as_ref().is_none_or(is_meant)
 }
 
 /// Reads the body of a page if it is to be restored, and counts it.
@@ -125,8 +153,7 @@ fn find(
     let Ok(url) = url::parse(&page.url) else {
         return Ok(None);
     };
-    let is_meant = |pattern: &HostPattern| pattern.matches(&HostKey::of(&url));
-    if !filter.tiers.contains(&tier) || !filter.host.as_ref().is_none_or(is_meant) {
+    if !meets(filter, &page) {
         return Ok(None);
     }
     let Some(place) = body_place(&*committer.store, id, &page)? else {

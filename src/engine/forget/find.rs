@@ -10,7 +10,7 @@ use super::part::{ForgetCursor, ForgetDone, ForgetOrder, ForgetPart, Found, What
 use super::selected::{Erasure, Forgetting, Selected};
 use crate::archive::{
     self, RecordKind, Span, WarcOptions, files_of, for_each_capture, for_each_target,
-    records_beside,
+    records_beside, verdicts_behind,
 };
 use crate::engine::Options;
 use crate::engine::error::Error;
@@ -252,15 +252,19 @@ impl Finder {
                 done.next = Some(ForgetCursor::Log(log.position));
                 break;
             }
-            let line = log.next_line().map_err(|error| self.failed(error))?;
-            let Some(line) = line else { break };
-            let Some(line) = Line::parse(&line).filter(|line| line.is_about(selected)) else {
+            let text = log.next_line().map_err(|error| self.failed(error))?;
+            let Some(text) = text else { break };
+            // What is overwritten is counted then.
+            done.lines += u64::from(is_dry_run && without(&text, selected).is_some());
+            let Some(line) = Line::parse(&text) else {
                 continue;
             };
-            // What is overwritten is counted then.
-            done.lines += u64::from(is_dry_run);
             for place in line.places() {
-                self.note(&place, selected, &mut found)?;
+                if line.is_about(selected) {
+                    self.note(&place, selected, &mut found)?;
+                } else if line.repeats(selected) {
+                    self.note_repeat(&place, selected, &mut found)?;
+                }
             }
         }
         Ok(What::Note(found))
@@ -322,6 +326,32 @@ impl Finder {
             Some(path) => note_span(&path, (place.offset, place.length), selected, found),
             None => Ok(()),
         }
+    }
+
+    /// Notes what a visit added that names what it repeated; its own text and bytes stay.
+    fn note_repeat(
+        &self,
+        place: &RecordPlace,
+        selected: &Selected,
+        found: &mut Found,
+    ) -> Result<(), Error> {
+        match place.kind {
+            RecordKind::Revisit | RecordKind::Metadata => {
+                found.erasures.push(Erasure::record(place));
+            }
+            RecordKind::Response => {
+                let path = WarcOptions::path_of(&self.data, &place.file);
+                let span = (place.offset, place.length);
+                let Some(path) = archive::present(&path) else {
+                    return Ok(());
+                };
+                let spans = verdicts_behind(&path, span, &|original| selected.has(original))?;
+                let each = spans.into_iter().map(|span| Erasure::at(&path, span));
+                found.erasures.extend(each);
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Searches page records for what goes, and for what rests on it.
@@ -495,14 +525,8 @@ impl Finder {
 
 /// Notes the record of a file at a span, and what stands beside it of the same visit.
 fn note_span(path: &Path, span: Span, selected: &Selected, found: &mut Found) -> Result<(), Error> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let file = name.strip_suffix(".open").unwrap_or(&name);
     let spans = records_beside(path, span, &|url| selected.has(url))?;
-    found.erasures.extend(spans.into_iter().map(|span| Erasure {
-        file: file.to_owned(),
-        offset: span.0,
-        body: None,
-        length: span.1,
-    }));
+    let each = spans.into_iter().map(|span| Erasure::at(path, span));
+    found.erasures.extend(each);
     Ok(())
 }

@@ -22,6 +22,11 @@ impl Line {
         self.names("/url", selected)
     }
 
+    /// Returns `true` if it is the line of a visit that repeated what goes.
+    pub(super) fn repeats(&self, selected: &Selected) -> bool {
+        self.names("/original", selected)
+    }
+
     /// Returns the places of the records that the visit added.
     pub(super) fn places(&self) -> Vec<RecordPlace> {
         let place = |pointer| serde_json::from_value(self.0.pointer(pointer)?.clone()).ok();
@@ -43,7 +48,7 @@ impl Line {
 pub(super) fn without(line: &[u8], selected: &Selected) -> Option<Vec<u8>> {
     let mut line = Line::parse(line)?;
     // Whoever repeated what goes has a new line, or is visited again.
-    if line.is_about(selected) || line.names("/original", selected) {
+    if line.is_about(selected) || line.repeats(selected) {
         return Some(FORGOTTEN_LINE.to_vec());
     }
     let mut is_changed = false;

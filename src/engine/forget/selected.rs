@@ -1,10 +1,11 @@
 //! Which URLs are meant, and what of them is to be overwritten.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::archive::RecordKind;
+use crate::archive::{RecordKind, Span};
 use crate::frontier::{ForgetRules, Selection, ids_of};
 use crate::journal::RecordPlace;
 use crate::rows::{ArchiveNames, KEPT, PageRecord};
@@ -130,6 +131,17 @@ impl Erasure {
             offset: place.offset,
             body: None,
             length: place.length,
+        }
+    }
+
+    /// The record at a span of a file.
+    pub(crate) fn at(path: &Path, (offset, length): Span) -> Self {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Self {
+            file: name.strip_suffix(".open").unwrap_or(&name).to_owned(),
+            offset,
+            body: None,
+            length,
         }
     }
 

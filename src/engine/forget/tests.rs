@@ -1,7 +1,7 @@
 //! Takedowns, step by step, with servers and clock in the test's hand.
 
 use super::*;
-use crate::archive::{DuplicateBodies, RecordKind, records};
+use crate::archive::{DuplicateBodies, RecordKind, StorePolicy, records};
 use crate::engine::again::body_place;
 use crate::engine::options::Options;
 use crate::engine::testing::*;
@@ -236,6 +236,42 @@ fn a_whole_host_goes_with_all_that_it_ever_was() {
     assert!(lines.iter().all(|(url, _)| !url.contains("a.example")));
     let again = world.forget(&order(&[], &["a.example"]));
     assert_eq!((again.pages, again.records, again.lines), (0, 0, 0));
+}
+
+/// A page that once repeated what goes has said so in its records.
+#[test]
+fn pages_that_repeated_what_goes_do_not_tell_of_it() {
+    let mut world = five();
+    for round in 0..2 {
+        // They say something of their own now.
+        world.wait(1_000);
+        world.revisit(NEAR, &html("", &words(20 + round)));
+        world.revisit(COPY, &html("", &words(30 + round)));
+    }
+    world.forget(&order(&[ORIGINAL], &[]));
+    // It leaves its queue when its turn comes.
+    let mut told = world.tells("to-the-original");
+    told.retain(|it| !it.starts_with("Queue "));
+    assert_eq!(told, [""; 0]);
+    world.records();
+    assert_eq!(world.body(NEAR), text(&html("", &words(21))));
+    assert_eq!(world.body(COPY), text(&html("", &words(31))));
+}
+
+/// Where bodies of duplicates are stored, what is said of the original stands behind them.
+#[test]
+fn verdicts_behind_bodies_do_not_tell_of_what_goes() {
+    let mut options = options();
+    options.archive.store = StorePolicy::All;
+    let mut world = World::with(options);
+    world.visit(ORIGINAL, &html("", &words(1)));
+    world.visit(NEAR, &near());
+    assert_eq!(world.original(NEAR), ORIGINAL);
+    assert!(!world.tells("to-the-original").is_empty());
+    world.forget(&order(&[ORIGINAL], &[]));
+    assert_eq!(world.tells("to-the-original"), [""; 0]);
+    assert_eq!(world.body(NEAR), text(&near()));
+    world.records();
 }
 
 /// What is kept of a duplicate may be a difference from what its original was, though that is

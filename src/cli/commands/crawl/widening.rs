@@ -73,7 +73,7 @@ fn in_words(would: &WouldAdmit, changed: &[(String, String, String)]) -> String 
         ));
     }
     lines.push(format!(
-        "{} of {} would be queued: links of {} that were passed over",
+        "{} of {} would be queued at once, and what they lead to after them: links of {} that were passed over",
         words::count(would.urls, "URL"),
         words::count(would.hosts, "host"),
         words::count(would.pages, "stored page"),

@@ -9,10 +9,11 @@ use crate::cli::{Failure, output};
 use crate::config;
 use crate::dedup::Tier;
 use crate::engine::{self, RestoreFilter, Restored, StoppedCrawl};
-use crate::url::HostPattern;
+use crate::url::{self, HostPattern};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  gleaner restore --data-dir crawl https://example.org/page
   gleaner restore --data-dir crawl --tier near --dry-run
   gleaner restore --data-dir crawl --tier content,near --host example.org
 
@@ -22,11 +23,14 @@ pub(crate) struct Arguments {
     /// Data directory of the crawl
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
+    /// Pages to restore; without any, all of the tiers
+    #[arg(value_name = "URL")]
+    urls: Vec<String>,
     /// Tiers of the duplicates to restore, separated by commas
     #[arg(
         long = "tier",
         value_name = "TIER",
-        required = true,
+        required_unless_present = "urls",
         value_delimiter = ','
     )]
     tiers: Vec<Named>,
@@ -55,9 +59,21 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure
         Named::Content => Tier::Content,
         Named::Near => Tier::Near,
     };
+    let mut urls = Vec::new();
+    for given in &arguments.urls {
+        urls.push(url::parse(given).map_err(|error| Failure::Usage {
+            message: format!("{given:?}: {error}"),
+            hint: Some("give an absolute URL, such as https://example.org/page"),
+        })?);
+    }
+    let tiers = match arguments.tiers.is_empty() {
+        true => Named::value_variants(),
+        false => &arguments.tiers,
+    };
     let filter = RestoreFilter {
-        tiers: arguments.tiers.iter().map(tier).collect(),
+        tiers: tiers.iter().map(tier).collect(),
         host: arguments.host.clone(),
+        urls,
         dry_run: arguments.dry_run,
     };
     let options = {

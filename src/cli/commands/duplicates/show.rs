@@ -103,7 +103,10 @@ fn form(arguments: &Arguments, shown: &Shown, content: &Content) -> Result<Vec<u
     let texts = texts(&arguments.data_dir);
     let Some(page) = texts.page(&shown.url, content) else {
         let url = &shown.url;
-        return Err(anyhow::anyhow!("{url} is neither HTML nor text; use --raw").into());
+        return Err(anyhow::anyhow!(
+            "{url} is neither HTML nor text; --raw gives its body, and `gleaner pages` the text that a converter has found in it"
+        )
+        .into());
     };
     let content_type = content.header("content-type");
     let mut text = if arguments.html {

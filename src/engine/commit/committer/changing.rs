@@ -8,7 +8,7 @@ use crate::engine::commit::{Moved, Said};
 use crate::engine::error::Error;
 use crate::engine::options::LiveOptions;
 use crate::engine::visit::{Receipt, Seeds};
-use crate::frontier::{Limits, Moment, Scope, ScopeKind};
+use crate::frontier::{Limits, Moment, Scope, ScopeKind, SeedSettings};
 use crate::store::{Store, Table, for_each};
 use crate::url::Site;
 
@@ -31,9 +31,15 @@ impl Committer {
     /// URLs.
     pub(super) fn commit_seeds(
         &mut self,
-        seeds: Seeds,
+        mut seeds: Seeds,
         now: Moment,
     ) -> Result<Vec<Receipt>, Error> {
+        for seed in &mut seeds.seeds {
+            let id = self.gate.identity.id(&seed.url);
+            if let Some(known) = SeedSettings::read(&*self.store, id)? {
+                seed.settings = std::mem::take(&mut seed.settings).or(known);
+            }
+        }
         let scope = &self.gate.scope;
         let entries = seeds.seeds.iter();
         let entries = entries.flat_map(|it| scope.new_entries(&it.url, it.settings.scope));
