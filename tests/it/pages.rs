@@ -154,6 +154,9 @@ fn pages_are_given_in_the_form_and_in_the_languages_that_are_asked_for() {
         of(&["/german", "/short"])
     );
 
+    // A name of a language would leave out all pages without a word.
+    let refused = crawl.ask(&["pages", "--language", "deutsch"]).expect(2);
+    refused.says(&["a code of two or three letters"]);
     let german = &crawl.told(&["--language", "de", "--format", "markdown"])[0];
     assert_eq!(
         (&german["language"], &german["declared_language"]),

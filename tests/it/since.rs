@@ -379,9 +379,17 @@ fn an_earlier_crawl_that_is_not_there_is_named() {
     run(second.command(&[]))
         .expect(3)
         .says(&[&earlier, "where it is now"]);
+    let checked = second.ask(&["check"]).expect(0).stdout;
+    let missed = checked.lines().find(|line| line.contains("is not there"));
+    assert!(
+        missed.is_some_and(|it| it.contains(&earlier) && it.contains("--since DIR")),
+        "{checked}"
+    );
     second.crawl(&["--since", &moved]);
     let counters = second.status().counters;
     assert_eq!(counters.revisits["unchanged-since"], PAGES as u64 + 1);
+    let checked = second.ask(&["check"]).expect(0).stdout;
+    assert!(!checked.contains("is not there"), "{checked}");
     let shown = second.ask(&["show", &url]).expect(0);
     assert!(shown.stdout.contains("<h1>Page 0"));
     let own = data(&second);

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
 use super::duplicates::show;
-use super::pages::wish_parser;
+use super::pages::{language_code, wish_parser};
 use crate::cli::Failure;
 use crate::cli::output::Screen;
 use crate::cli::progress::Counted;
@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     without: Vec<String>,
     /// Only pages in these languages: codes such as en, pt or ast, of the language that the text is
     /// in, else of the one that the page declares
-    #[arg(long, value_name = "LANG,...", value_delimiter = ',')]
+    #[arg(long, value_name = "LANG,...", value_delimiter = ',', value_parser = language_code)]
     language: Vec<String>,
     /// Only pages of these hosts: example.org and names below it, *.example.org for these alone
     #[arg(long, value_name = "HOST,...", value_delimiter = ',')]

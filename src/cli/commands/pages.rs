@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     without: Vec<String>,
     /// Print only pages in these languages: codes such as en, pt or ast, of the language that the
     /// text is in, else of the one that the page declares
-    #[arg(long, value_name = "LANG,...", value_delimiter = ',')]
+    #[arg(long, value_name = "LANG,...", value_delimiter = ',', value_parser = language_code)]
     language: Vec<String>,
     /// Form of the text: the field `text`, `markdown` or `html`
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
@@ -100,6 +100,17 @@ impl Format {
             Self::Markdown => Some(Markup::Markdown),
             Self::Html => Some(Markup::Html),
         }
+    }
+}
+
+/// Reads the code of a language. A name would leave out every page without a word.
+pub(in crate::cli::commands) fn language_code(text: &str) -> Result<String, String> {
+    let primary = text.split('-').next().unwrap_or_default();
+    let is_code =
+        matches!(primary.len(), 2 | 3) && primary.bytes().all(|it| it.is_ascii_alphabetic());
+    match is_code {
+        true => Ok(text.to_owned()),
+        false => Err("a language is a code of two or three letters, such as de or ast".to_owned()),
     }
 }
 

@@ -5,6 +5,7 @@
 //! what the store itself needs.
 
 mod archive;
+mod earlier;
 mod index;
 mod log;
 mod rows;
@@ -220,6 +221,7 @@ pub fn check(data: &Path, scratch: &Path) -> Result<Checked, engine::Error> {
     parts.push(documents.advise("the next start builds them anew from the store"));
     let bodies = archive::check_bodies(&subject);
     parts.extend(archive::check(&subject, places)?);
+    parts.extend(earlier::check(&subject)?);
     parts.push(bodies);
     parts.push(log::check(&subject));
     Ok(Checked {

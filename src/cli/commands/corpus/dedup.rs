@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicU64;
 use clap::{Args, ValueEnum};
 
 use super::features::{FeatureArguments, FieldArguments};
+use crate::cli::commands::pages::language_code;
 use crate::cli::output::Screen;
 use crate::cli::progress::Counted;
 use crate::cli::shown::Data;
@@ -104,7 +105,7 @@ pub(crate) struct Arguments {
     clusters: ClustersArgument,
     /// Leave out documents whose text is in other languages, or in one that is not clear: codes
     /// such as en, pt or ast. They get no verdict; records of WARC files are written as they are
-    #[arg(long = "language", value_name = "LANG,...", value_delimiter = ',')]
+    #[arg(long = "language", value_name = "LANG,...", value_delimiter = ',', value_parser = language_code)]
     languages: Vec<String>,
     /// With --jsonl, skip lines that are no document, and say how many
     #[arg(long, requires = "jsonl")]
