@@ -168,6 +168,14 @@ impl Failure {
         }
     }
 
+    /// What was given is no URL. `what` says before it what it was given for.
+    fn no_url(what: &str, given: &str, error: &crate::url::Error) -> Self {
+        Self::Usage {
+            message: format!("{what}{given:?}: {error}"),
+            hint: Some("give an absolute URL, such as https://example.org/page"),
+        }
+    }
+
     /// The running crawl gave an answer of another kind, which a different version might.
     fn other_answer() -> Self {
         Self::Io(anyhow::anyhow!(

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Error, LearnedKind};
 use crate::engine::{deferred_url, for_each_kind};
 use crate::store::{Store, Table, for_each, keys};
-use crate::url::{HostKey, HostPattern};
+use crate::url::HostPattern;
 
 /// Maximum number of URLs in one answer.
 pub const MAX_DEFERRED_LISTED: usize = 10_000;
@@ -32,14 +32,6 @@ pub struct DeferredNow {
     pub urls: Vec<String>,
 }
 
-impl DeferredFilter {
-    fn has_host(&self, host: &str) -> bool {
-        self.host
-            .as_ref()
-            .is_none_or(|pattern| HostKey::parse(host).is_some_and(|host| pattern.matches(&host)))
-    }
-}
-
 /// Lists deferred URLs.
 pub(super) fn deferred(store: &dyn Store, filter: &DeferredFilter) -> Result<DeferredNow, Error> {
     let mut now = DeferredNow::default();
@@ -47,7 +39,8 @@ pub(super) fn deferred(store: &dyn Store, filter: &DeferredFilter) -> Result<Def
     for_each_kind(store, None, &mut |host, kind, ledger| {
         let is_named = filter.kind.as_ref().is_none_or(|name| *name == ledger.name);
         let waiting = ledger.left.iter().sum::<u64>() + ledger.returning;
-        if waiting > 0 && is_named && filter.has_host(host) {
+        let is_meant = |pattern: &HostPattern| pattern.matches_name(host);
+        if waiting > 0 && is_named && filter.host.as_ref().is_none_or(is_meant) {
             now.deferred += waiting;
             numbers.push((host.to_owned(), kind));
             now.kinds.push(LearnedKind::of(host, ledger));

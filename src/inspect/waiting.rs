@@ -4,12 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::top::Top;
 use super::{Error, HostNow, MAX_LISTED};
-use crate::frontier::{Block, CLASSES, HostState};
-use crate::store::{Store, Table, decode, for_each, keys};
+use crate::frontier::{HostState, for_each_waiting};
+use crate::store::{Store, Table, decode, for_each};
 use crate::url::{HostKey, HostPattern};
-
-/// Number of rows of a queue that are read at a time.
-const ROWS: usize = 64;
 
 /// Maximum number of URLs in one answer.
 const MAX_URLS: usize = 10_000;
@@ -44,9 +41,7 @@ pub(super) fn waiting(store: &dyn Store, filter: &WaitingFilter) -> Result<Waiti
     for_each(store, Table::Hosts, &[], &mut |key, row| {
         let state: HostState = decode(Table::Hosts, row)?;
         let name = String::from_utf8_lossy(key);
-        let is_meant = |pattern: &HostPattern| {
-            HostKey::parse(&name).is_some_and(|host| pattern.matches(&host))
-        };
+        let is_meant = |pattern: &HostPattern| pattern.matches_name(&name);
         if state.queued > 0 && filter.host.as_ref().is_none_or(is_meant) {
             now.queued += state.queued;
             now.hosts += 1;
@@ -56,46 +51,23 @@ pub(super) fn waiting(store: &dyn Store, filter: &WaitingFilter) -> Result<Waiti
     })?;
     let most = filter.urls.min(MAX_URLS);
     for (host, state) in longest.into_sorted() {
-        let room = most.saturating_sub(now.urls.len());
-        now.urls.append(&mut urls(store, &host.host, &state, room)?);
+        let key = HostKey::parse(&host.host).filter(|_| now.urls.len() < most);
+        if let Some(key) = key {
+            for_each_waiting(store, &key, &state, &mut |_, _, _, queued| {
+                now.urls.push(queued.url);
+                Ok(now.urls.len() < most)
+            })?;
+        }
         now.by_host.push(host);
     }
     Ok(now)
 }
 
-/// The next URLs of a host, so many at most.
-fn urls(
-    store: &dyn Store,
-    host: &str,
-    state: &HostState,
-    most: usize,
-) -> Result<Vec<String>, Error> {
-    let mut urls = Vec::new();
-    for class in 0..CLASSES {
-        let prefix = keys::queue_class(host, class);
-        let mut from = keys::queue(host, class, state.head(class));
-        while urls.len() < most {
-            let rows = store.range(Table::Queue, &prefix, &from, ROWS)?;
-            let Some((last, _)) = rows.last() else { break };
-            from = [last, &[0][..]].concat();
-            for (key, row) in rows {
-                let Some((class, last, block)) = Block::of_row(&key, &row)? else {
-                    continue;
-                };
-                let waiting = block.waiting(last, state.gone(class, last));
-                let waiting = waiting.map(|(_, _, queued)| queued.url);
-                urls.extend(waiting.take(most - urls.len()));
-            }
-        }
-    }
-    Ok(urls)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frontier::QueuedUrl;
-    use crate::store::{Batch, Durability, Memory, encode};
+    use crate::frontier::{Block, QueuedUrl};
+    use crate::store::{Batch, Durability, Memory, encode, keys};
     use crate::url::UrlId;
 
     #[test]

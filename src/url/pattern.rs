@@ -48,6 +48,11 @@ impl HostPattern {
         self.only_below
     }
 
+    /// Returns `true` if the host of this name, as in the keys of rows, matches.
+    pub fn matches_name(&self, host: &str) -> bool {
+        HostKey::parse(host).is_some_and(|host| self.matches(&host))
+    }
+
     /// Returns `true` if a host matches. Of many patterns, a [`HostMap`] finds those that do.
     pub fn matches(&self, host: &HostKey) -> bool {
         let is_below = host

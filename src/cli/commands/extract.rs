@@ -222,10 +222,10 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         )));
     }
     let url = match &arguments.url {
-        Some(given) => Some(url::parse(given).map_err(|error| Failure::Usage {
-            message: format!("--url {given:?}: {error}"),
-            hint: Some("give an absolute URL, such as https://example.org/page"),
-        })?),
+        Some(given) => {
+            let url = url::parse(given);
+            Some(url.map_err(|error| Failure::no_url("--url ", given, &error))?)
+        }
         None => None,
     };
     let html = charset::to_text(&bytes, None);

@@ -37,10 +37,8 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let url = url::parse(&arguments.url).map_err(|error| Failure::Usage {
-        message: format!("invalid URL {:?}: {error}", arguments.url),
-        hint: Some("give an absolute URL, such as https://example.org/page"),
-    })?;
+    let given = &arguments.url;
+    let url = url::parse(given).map_err(|error| Failure::no_url("invalid URL ", given, &error))?;
     let url = url.to_string();
     let mut inspector = Inspector::open(&arguments.data_dir)?;
     let Answer::Why(mut why) = inspector.ask(Question::Why { url })? else {

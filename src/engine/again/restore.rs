@@ -102,10 +102,20 @@ pub fn restore(path: &Path, options: &Options, filter: &RestoreFilter) -> Result
             if !filter.urls.is_empty() && !named.contains_key(&id) {
                 continue;
             }
-            if meets(filter, &page) {
-                named.remove(&id);
-            }
-            group.extend(find(&committer, &bodies, filter, (id, page), &mut done)?);
+            let Some(meant) = meant(filter, &page) else {
+                continue;
+            };
+            named.remove(&id);
+            let is_dry_run = filter.dry_run;
+            let found = find(
+                &committer,
+                &bodies,
+                (id, page),
+                meant,
+                is_dry_run,
+                &mut done,
+            )?;
+            group.extend(found);
             if group.len() == PAGES_PER_COMMIT {
                 commit(&mut committer, &reader, std::mem::take(&mut group), clock)?;
             }
@@ -127,35 +137,24 @@ pub fn restore(path: &Path, options: &Options, filter: &RestoreFilter) -> Result
     Ok(done)
 }
 
-/// Whether a page is one that is to be restored.
-fn meets(filter: &RestoreFilter, page: &PageRecord) -> bool {
-    let tier = page.duplicate().map(|duplicate| duplicate.tier);
-    let url = url::parse(&page.url).ok();
-    let is_meant = |pattern: &HostPattern| {
-        url.as_ref()
-            .is_some_and(|url| pattern.matches(&HostKey::of(url)))
-    };
-    tier.is_some_and(|tier| filter.tiers.contains(&tier))
-        && filter.host.as_ref().is_none_or(is_meant)
+/// Returns tier and URL of a page that is to be restored; `None` of others.
+fn meant(filter: &RestoreFilter, page: &PageRecord) -> Option<(Tier, Url)> {
+    let tier = page.duplicate()?.tier;
+    let url = url::parse(&page.url).ok()?;
+    let is_meant = |pattern: &HostPattern| pattern.matches(&HostKey::of(&url));
+    let is_one = filter.tiers.contains(&tier) && filter.host.as_ref().is_none_or(is_meant);
+    is_one.then_some((tier, url))
 }
 
-/// Reads the body of a page if it is to be restored, and counts it.
+/// Reads the body of a page that is to be restored, and counts it.
 fn find(
     committer: &Committer,
     bodies: &Bodies,
-    filter: &RestoreFilter,
     (id, page): (UrlId, PageRecord),
+    (tier, url): (Tier, Url),
+    is_dry_run: bool,
     done: &mut Restored,
 ) -> Result<Option<Found>, Error> {
-    let Some(tier) = page.duplicate().map(|duplicate| duplicate.tier) else {
-        return Ok(None);
-    };
-    let Ok(url) = url::parse(&page.url) else {
-        return Ok(None);
-    };
-    if !meets(filter, &page) {
-        return Ok(None);
-    }
     let Some(place) = body_place(&*committer.store, id, &page)? else {
         done.not_kept += 1;
         return Ok(None);
@@ -178,7 +177,7 @@ fn find(
     };
     *done.pages.entry(tier.name()).or_default() += 1;
     done.bytes += content.body().len() as u64;
-    Ok((!filter.dry_run).then_some(Found {
+    Ok((!is_dry_run).then_some(Found {
         id,
         page,
         url,

@@ -30,6 +30,9 @@ const ROWS: usize = 2_000;
 /// Receives each row of a part: its key, and itself.
 type VisitRow<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), Error> + 'a;
 
+/// Takes a line of the log, as it stands in its file.
+type VisitLine<'a> = dyn FnMut(&mut LogReader, &[u8]) -> Result<(), Error> + 'a;
+
 /// Finds what is to be done next.
 pub(crate) struct Finder {
     store: Arc<dyn Store>,
@@ -231,6 +234,21 @@ impl Finder {
         Ok(LogReader::new(&log, from, end))
     }
 
+    /// Reads some lines of the log, and returns where to go on; `None` at the end.
+    fn some_lines(
+        &self,
+        log: &mut LogReader,
+        visit: &mut VisitLine<'_>,
+    ) -> Result<Option<Position>, Error> {
+        for _ in 0..ROWS {
+            match log.next_line().map_err(|error| self.failed(error))? {
+                Some(line) => visit(log, &line)?,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(log.position))
+    }
+
     fn failed(&self, source: std::io::Error) -> Error {
         let path = self.data.join("log");
         LogError { path, source }.into()
@@ -245,19 +263,11 @@ impl Finder {
         done: &mut ForgetDone,
     ) -> Result<What, Error> {
         let mut found = Found::default();
-        let mut log = self.open_log(from)?;
-        done.next = Some(ForgetCursor::Index(0));
-        for read in 0.. {
-            if read == ROWS {
-                done.next = Some(ForgetCursor::Log(log.position));
-                break;
-            }
-            let text = log.next_line().map_err(|error| self.failed(error))?;
-            let Some(text) = text else { break };
+        let next = self.some_lines(&mut self.open_log(from)?, &mut |_, text| {
             // What is overwritten is counted then.
-            done.lines += u64::from(is_dry_run && without(&text, selected).is_some());
-            let Some(line) = Line::parse(&text) else {
-                continue;
+            done.lines += u64::from(is_dry_run && without(text, selected).is_some());
+            let Some(line) = Line::parse(text) else {
+                return Ok(());
             };
             for place in line.places() {
                 if line.is_about(selected) {
@@ -266,7 +276,9 @@ impl Finder {
                     self.note_repeat(&place, selected, &mut found)?;
                 }
             }
-        }
+            Ok(())
+        })?;
+        done.next = Some(next.map_or(ForgetCursor::Index(0), ForgetCursor::Log));
         Ok(What::Note(found))
     }
 
@@ -505,20 +517,15 @@ impl Finder {
         done: &mut ForgetDone,
     ) -> Result<(), Error> {
         let mut log = self.open_log(from)?;
-        done.next = Some(ForgetCursor::End);
-        for read in 0.. {
-            if read == ROWS {
-                done.next = Some(ForgetCursor::Lines(log.position));
-                break;
-            }
-            let line = log.next_line().map_err(|error| self.failed(error))?;
-            let Some(line) = line else { break };
-            if let Some(instead) = without(&line, selected) {
+        let next = self.some_lines(&mut log, &mut |log, line| {
+            if let Some(instead) = without(line, selected) {
                 log.overwrite(&instead, line.len())
                     .map_err(|error| self.failed(error))?;
                 done.lines += 1;
             }
-        }
+            Ok(())
+        })?;
+        done.next = Some(next.map_or(ForgetCursor::End, ForgetCursor::Lines));
         log.sync().map_err(|error| self.failed(error))
     }
 }

@@ -150,11 +150,12 @@ impl Reader {
                 if !is_page(&body, notes) {
                     return (None, Signed::not(Ineligible::Status));
                 }
-                let page = match is_whole {
-                    true => self.convert(content_type, &body, url, (&mut conversion, notes)),
-                    false => None,
+                let converted;
+                (converted, conversion) = match is_whole {
+                    true => self.convert(content_type, &body, url, notes),
+                    false => (None, Conversion::None),
                 };
-                let Some(page) = page else {
+                let Some(page) = converted else {
                     let signed = match self.keeps_other_types {
                         true => sign(&Text::default(), None),
                         false => Signed::not(Ineligible::Kind),
@@ -200,14 +201,13 @@ impl Reader {
         content_type: Option<&str>,
         body: &Bytes,
         url: &Url,
-        (conversion, notes): (&mut Conversion, &mut Vec<String>),
-    ) -> Option<Page> {
+        notes: &mut Vec<String>,
+    ) -> (Option<Page>, Conversion) {
         let found = page::identify(content_type, body);
         match self.converters.convert((content_type, found), body) {
             Converted::Text(text) => {
-                *conversion = Conversion::Done;
                 notes.push("converted".to_owned());
-                Some(match page::kind(None, &text) {
+                let page = match page::kind(None, &text) {
                     BodyKind::Html => {
                         let text = charset::to_text(&text, Some("text/html; charset=utf-8"));
                         Page::parse_html(text, url, &self.identity, &self.options)
@@ -216,19 +216,15 @@ impl Reader {
                         let text = String::from_utf8_lossy(&text);
                         Page::plain_text_of(&text, url, &self.options)
                     }
-                })
+                };
+                (Some(page), Conversion::Done)
             }
             Converted::Failed(reason) => {
-                *conversion = Conversion::Failed;
                 notes.push(format!("converter: {reason}"));
-                None
+                (None, Conversion::Failed)
             }
-            Converted::Without(is_wanted) => {
-                if is_wanted {
-                    *conversion = Conversion::Wanted;
-                }
-                None
-            }
+            Converted::Without(true) => (None, Conversion::Wanted),
+            Converted::Without(false) => (None, Conversion::None),
         }
     }
 

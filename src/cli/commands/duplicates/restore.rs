@@ -61,10 +61,8 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure
     };
     let mut urls = Vec::new();
     for given in &arguments.urls {
-        urls.push(url::parse(given).map_err(|error| Failure::Usage {
-            message: format!("{given:?}: {error}"),
-            hint: Some("give an absolute URL, such as https://example.org/page"),
-        })?);
+        let url = url::parse(given);
+        urls.push(url.map_err(|error| Failure::no_url("", given, &error))?);
     }
     let tiers = match arguments.tiers.is_empty() {
         true => Named::value_variants(),
