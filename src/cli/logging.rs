@@ -13,6 +13,7 @@ use clap::ValueEnum;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
 use tracing_subscriber::fmt::{FmtContext, format};
 use tracing_subscriber::registry::LookupSpan;
@@ -63,6 +64,7 @@ pub(super) fn start(filter: &str, format: LogFormat, screen: &Screen) -> Result<
         Ok(filter) => (filter, Ok(())),
         Err(failure) => (EnvFilter::new(WARNINGS), Err(failure)),
     };
+    let is_detailed = (filter.max_level_hint()).is_none_or(|it| it >= LevelFilter::DEBUG);
     let always = format!("{SAID}=trace").parse();
     let filter = always.map_or(EnvFilter::new(WARNINGS), |it| filter.add_directive(it));
     let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
@@ -74,7 +76,8 @@ pub(super) fn start(filter: &str, format: LogFormat, screen: &Screen) -> Result<
     match format {
         LogFormat::Text => builder
             .with_ansi(colour)
-            .event_format(Lines(format::Format::default()))
+            // Which module speaks matters to who reads what modules do.
+            .event_format(Lines(format::Format::default().with_target(is_detailed)))
             .init(),
         LogFormat::Json => {
             builder.json().flatten_event(true).with_ansi(false).init();

@@ -169,7 +169,7 @@ impl Failure {
     }
 
     /// What was given is no URL. `what` says before it what it was given for.
-    fn no_url(what: &str, given: &str, error: &crate::url::Error) -> Self {
+    fn no_url(what: &str, given: &str, error: impl std::fmt::Display) -> Self {
         Self::Usage {
             message: format!("{what}{given:?}: {error}"),
             hint: Some("give an absolute URL, such as https://example.org/page"),

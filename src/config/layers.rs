@@ -15,6 +15,7 @@ use super::keys::{DEDUP_RULE, DOMAIN, URL_RULE, label, nearest, values};
 use super::remembered::RememberedFile;
 use super::written::{fits, shown, typed};
 use super::{Config, Error, Origin, Remembered, domains, flatten, urls};
+use crate::engine::ConvertOptions;
 use crate::fetch::HIDDEN;
 
 /// Prefix of environment variables that are settings: section and key follow, as in
@@ -142,7 +143,7 @@ impl Layers {
             path: path.to_owned(),
             reason: file_error_in_words(&error),
         };
-        let table: toml::Table = toml::from_str(text).map_err(syntax)?;
+        let mut table: toml::Table = toml::from_str(text).map_err(syntax)?;
         let document = DeTable::parse(text).map_err(syntax)?;
         let document = document.get_ref();
         // Before the types are checked, so that a misspelt section is reported as such.
@@ -170,7 +171,8 @@ impl Layers {
             }
         }
         // Read from the text rather than from the table, so that errors name lines.
-        toml::from_str::<Config>(text).map_err(syntax)?;
+        let read = toml::from_str::<Config>(text).map_err(syntax)?;
+        self.list_converters(&mut table, read.convert);
         (self.dedup_rules).extend(dedup::entries(text).map_err(syntax)?);
         for (section, keys) in &table {
             for key in keys.as_table().into_iter().flat_map(toml::Table::keys) {
@@ -185,6 +187,25 @@ impl Layers {
         (self.remembered.file).push(RememberedFile::new(path, text));
         merge(&mut self.set, table);
         Ok(())
+    }
+
+    /// Puts the entries of `[[convert]]` where the other layers have them: in the table of all
+    /// converters, after those of earlier files.
+    fn list_converters(&self, table: &mut toml::Table, read: ConvertOptions) {
+        const SECTION: &str = "convert";
+        const KEY: &str = "commands";
+        if !table.get(SECTION).is_some_and(toml::Value::is_array) {
+            return;
+        }
+        let known = self.set.get(SECTION).and_then(|section| section.get(KEY));
+        let mut commands = (known.and_then(toml::Value::as_table).cloned()).unwrap_or_default();
+        commands.extend(
+            read.commands.into_iter().filter_map(|(name, converter)| {
+                Some((name, toml::Value::try_from(converter).ok()?))
+            }),
+        );
+        let section = toml::Table::from_iter([(KEY.to_owned(), toml::Value::Table(commands))]);
+        table.insert(SECTION.to_owned(), toml::Value::Table(section));
     }
 
     /// Refuses unknown sections and keys. `unknown` is given the name, and the names that it may
@@ -454,6 +475,7 @@ fn is_no_setting(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Span;
 
     const SHIPPED: &str = include_str!("../../config/gleaner.toml");
 
@@ -503,6 +525,33 @@ mod tests {
             shown,
             flatten(&Config::default()).into_keys().collect::<Vec<_>>()
         );
+    }
+
+    #[test]
+    fn converters_are_a_list_over_all_files() {
+        let load = |files: &[&str]| {
+            let mut layers = Layers::new();
+            for file in files {
+                layers.add_file(file, Path::new("test.toml"), Origin::File)?;
+            }
+            layers.finish()
+        };
+        let entry = |name: &str, command: &str| {
+            format!("[[convert]]\ntype = \"{name}\"\ncommand = \"{command}\"\n")
+        };
+        let (pdf, other) = (entry("application/pdf", "a"), entry("application/pdf", "b"));
+        let rtf = entry("application/rtf", "c");
+        let limits = "[convert]\ntimeout = \"5s\"";
+        let loaded = load(&[limits, &format!("{pdf}{rtf}"), &other]).unwrap();
+        let convert = &loaded.config.convert;
+        let commands = convert.commands.iter();
+        let said: Vec<_> = commands
+            .map(|(name, it)| (&name[..], &it.command[2][..]))
+            .collect();
+        assert_eq!(said, [("application/pdf", "b"), ("application/rtf", "c")]);
+        assert_eq!(convert.timeout, Span::seconds(5));
+        let refused = load(&["[[convert]]\ntype = \"pdf\"\ncommand = \"a\""]).map(|_| ());
+        assert!(refused.unwrap_err().to_string().contains("application/pdf"));
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub(crate) use open::{features, is_begun, lost, open_copy, open_store};
 pub use options::{ArchiveOptions, LiveOptions, Options, RunLimits};
 pub use requeue::{PutBack, Retried, RetryCursor, RetryFilter};
 pub use ring::control::Control;
-pub use ring::convert::ConvertOptions;
+pub use ring::converter::{ConvertOptions, Converter};
 pub use ring::observe::{Gauges, Limit, MemoryShare, MemoryUse, Pulse, Status, Watch};
 pub use ring::scheduler::Ending;
 pub use summary::{HostFigures, Summary};

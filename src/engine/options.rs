@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::failpoint::Failpoint;
 use super::messages::Opening;
-use super::ring::convert::ConvertOptions;
+use super::ring::converter::ConvertOptions;
 use crate::archive::{DigestAlgorithm, DuplicateBodies, StorePolicy};
 use crate::dedup::{Features, Rules};
 use crate::fetch::{CookieFile, FetchOptions};

@@ -15,7 +15,7 @@ use super::messages::Opening;
 use super::open::{self, DataDirectory};
 use super::options::{ArchiveOptions, Options};
 use super::ring::analysts::Analysts;
-use super::ring::convert::ConvertOptions;
+use super::ring::converter::ConvertOptions;
 use super::ring::reading::Reader;
 use super::ring::turns::Turn;
 use super::view::View;

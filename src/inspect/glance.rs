@@ -64,7 +64,12 @@ pub(super) fn last_error(data: &Path) -> Option<LastError> {
     let lines = text.rsplit(|byte| *byte == b'\n');
     let lines = lines.filter_map(|line| serde_json::from_slice::<LogLine>(line).ok());
     let mut failed = lines.filter_map(|line| {
-        let is_failure = matches!(line.verdict, VisitVerdict::Failed | VisitVerdict::Retry);
+        let is_failure = match line.verdict {
+            VisitVerdict::Failed | VisitVerdict::Retry => true,
+            // A host that is not there fails at its robots.txt.
+            VisitVerdict::Robots => line.status == 0,
+            _ => false,
+        };
         let error = line.annotation.filter(|_| is_failure)?;
         let was_asked = ![
             "blocked", "dropped", "budget", "guard", "unwanted", "logs-out",
@@ -124,6 +129,8 @@ mod tests {
         );
         let innocent = [fine, robots, blocked];
         check(&innocent, None);
+        let host = line("host", VisitVerdict::Robots, Some("connect: refused"));
+        check(&[&[host][..], &innocent[..]].concat(), Some("host"));
         let failed = line("failed", VisitVerdict::Failed, Some("timeout: no response"));
         let retried = line("retried", VisitVerdict::Retry, Some("connect: refused"));
         let begins = [failed.clone(), retried];

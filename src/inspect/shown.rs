@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Error;
 use crate::engine::{View, body_place};
-use crate::journal::BodyPlace;
-use crate::rows::{Fate, Judgement, PAGES, PageRecord};
+use crate::journal::{BodyPlace, RecordPlace};
+use crate::rows::{ArchiveNames, Converted, Fate, Judgement, PAGES, PageRecord};
 use crate::store::Store;
 use crate::url::{self, UrlId};
 
@@ -23,6 +23,12 @@ pub struct Shown {
     pub body: Option<BodyPlace>,
     /// If it was not, why.
     pub reason: Option<String>,
+    /// If a converter made a text of its body, where that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<RecordPlace>,
+    /// If a converter could not, why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub converter: Option<String>,
 }
 
 /// Finds the body of a page; `None` if the URL was never visited.
@@ -45,6 +51,14 @@ pub(super) fn shown(view: &View, url: &str) -> Result<Option<Shown>, Error> {
 /// Finds the body of a page by its record.
 pub(super) fn of_page(store: &dyn Store, id: UrlId, page: PageRecord) -> Result<Shown, Error> {
     let body = body_place(store, id, &page)?;
+    let (text, converter) = match Converted::of(store, id)? {
+        Some(Converted::Text(place)) => {
+            let names = ArchiveNames::read(store)?;
+            (Some(RecordPlace::of_text(&names, &place)), None)
+        }
+        Some(Converted::Failed(reason)) => (None, Some(reason)),
+        None => (None, None),
+    };
     let original = match page.duplicate() {
         Some(duplicate) => PAGES.get(store, duplicate.page.as_bytes())?,
         None => None,
@@ -55,6 +69,8 @@ pub(super) fn of_page(store: &dyn Store, id: UrlId, page: PageRecord) -> Result<
         reason: body.is_none().then(|| reason(&page)),
         body,
         url: page.url,
+        text,
+        converter,
     })
 }
 

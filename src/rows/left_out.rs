@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::fetch::FailureClass;
 use crate::store::{Result, Store, Table, decode, for_each, keys};
 use crate::url::UrlId;
 
@@ -67,7 +68,33 @@ impl ReasonKind {
     }
 }
 
+/// Names of the settings whose budgets give up queued URLs.
+const BUDGETS: [&str; 4] = [
+    "traps.max_bytes_per_host",
+    "traps.max_bytes_per_domain",
+    "traps.max_seconds_per_host",
+    "traps.max_seconds_per_domain",
+];
+
 impl Reason {
+    /// Returns the reason for which a failure leaves out its URL.
+    pub fn of_failure(class: &'static str, message: &str) -> Self {
+        let is_budget = class == FailureClass::Budget.name();
+        let budget = BUDGETS
+            .into_iter()
+            .find(|name| is_budget && message.starts_with(name));
+        match budget {
+            Some(name) => Self {
+                kind: ReasonKind::UrlOverBudget,
+                name,
+            },
+            None => Self {
+                kind: ReasonKind::Failed,
+                name: class,
+            },
+        }
+    }
+
     /// Returns the key of the row.
     pub fn key(self) -> Vec<u8> {
         let (prefix, kind) = (keys::meta::LEFT_OUT, self.kind.name());

@@ -6,6 +6,7 @@
 
 mod archive_names;
 pub mod cluster;
+mod converted;
 mod counters;
 mod crawl_state;
 mod delta;
@@ -20,6 +21,7 @@ mod visit_verdict;
 
 pub use archive_names::ArchiveNames;
 pub use cluster::cluster_rows;
+pub use converted::Converted;
 pub use counters::{Compared, Counters, RequisiteCounters};
 pub use crawl_state::{CrawlState, DiskState, LogTail, deferred_urls};
 pub use delta::Delta;

@@ -80,6 +80,8 @@ pub mod meta {
     /// Prefix of the pages that were being read when a process died, by URL id (16 bytes); the row
     /// says how often.
     pub const DEATHS: &[u8] = b"deaths/";
+    /// Prefix of what converters made of documents, by URL id (16 bytes).
+    pub const CONVERTED: &[u8] = b"converted/";
     /// Prefix of what was left out, by reason.
     pub const LEFT_OUT: &[u8] = b"left-out/";
     /// Prefix of the URLs that were refused, by URL id (16 bytes).
@@ -138,6 +140,11 @@ pub fn earlier_name(number: u32) -> Vec<u8> {
 /// Returns the key of the row that says that the robots.txt of a host was refused.
 pub fn robots_refused(host: &str) -> Vec<u8> {
     [meta::ROBOTS_REFUSED, host.as_bytes()].concat()
+}
+
+/// Returns the key of what a converter made of a document.
+pub fn converted(id: &[u8; 16]) -> Vec<u8> {
+    [meta::CONVERTED, id].concat()
 }
 
 /// Returns the key of the settings of a seed.

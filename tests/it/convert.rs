@@ -44,7 +44,7 @@ const SCRIPT: &str = "body=$(tail -n +2); case $body in \
 
 fn settings() -> String {
     let script = toml_string(SCRIPT);
-    format!("[convert]\ncommands = {{ \"application/pdf\" = [\"sh\", \"-c\", {script}] }}")
+    format!("[[convert]]\ntype = \"application/pdf\"\ncommand = [\"sh\", \"-c\", {script}]")
 }
 
 fn toml_string(text: &str) -> String {
@@ -91,6 +91,33 @@ fn what_a_converter_makes_is_a_page_like_any_other() {
         "{status}"
     );
     assert!(!status.contains("no converter"), "{status}");
+    let show = |path: &str| crawl.ask(&["show", "--text", &web.url(0, path)]);
+    assert_eq!(
+        show("/copy.pdf").expect(0).stdout.trim(),
+        words("same", 200).trim()
+    );
+    assert!(
+        show("/html.pdf")
+            .expect(0)
+            .stdout
+            .contains("Made of a document.")
+    );
+    let refused = show("/bad.pdf").expect(1).stderr;
+    assert!(
+        refused.contains("its converter failed") && refused.contains("cannot read this"),
+        "{refused}"
+    );
+    let why = |path: &str| crawl.ask(&["why", &web.url(0, path)]).expect(0).stdout;
+    assert!(
+        why("/a.pdf").contains("by its converter; texts/"),
+        "{}",
+        why("/a.pdf")
+    );
+    assert!(
+        why("/bad.pdf").contains("none: its converter failed: "),
+        "{}",
+        why("/bad.pdf")
+    );
     // The bodies are what was sent, in the archive as in `show`.
     let body = crawl
         .ask(&["show", &web.url(0, "/bad.pdf")])

@@ -100,6 +100,26 @@ fn consent_is_kept_and_not_widened_by_resuming() {
 }
 
 #[test]
+fn what_was_refused_is_fetched_when_a_person_names_it() {
+    let forbidden = forbidden();
+    let web = Web::start(vec![linking(&[
+        &forbidden.url(0, "/"),
+        &forbidden.url(1, "/"),
+    ])]);
+    let crawl = Place::new();
+    crawl.crawl_by(QUICK, &["--scope", "any", &web.url(0, "/")]);
+    assert!(forbidden.requests().is_empty());
+    let seeds = [&*web.url(0, "/"), &forbidden.url(0, "/")];
+    let again = crawl.crawl_by(QUICK, &[&["--scope", "any"], &seeds[..]].concat());
+    again.says(&["seeds: 1 new, 1 known"]);
+    let asked: Vec<_> = forbidden.requests();
+    assert!(asked.iter().any(|it| it.path == "/"), "{asked:?}");
+    assert!(asked.iter().all(|it| it.host == 0), "{asked:?}");
+    let failures = crawl.status().counters.failures;
+    assert_eq!(failures.get("guard"), Some(&1), "the other stays refused");
+}
+
+#[test]
 fn a_seed_from_a_file_is_consent_too() {
     let web = Web::start(vec![leaves()]);
     let crawl = Place::new();

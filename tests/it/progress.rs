@@ -269,6 +269,7 @@ fn log_lines_and_an_interrupt_leave_no_trace_of_the_progress_line() {
     assert_eq!(code, Some(0));
     let mut visits = 0;
     for row in &rows {
+        // Names of modules stand where details are asked for.
         let is_log_line = row.starts_with("20") && row.contains(" gleaner::");
         let is_message = row == "seeds: 1 new" || row.starts_with("stopping: ");
         assert!(is_log_line || is_message, "{row:?} in {rows:#?}");

@@ -39,7 +39,13 @@ fn plain(crawl: &Place) -> (PathBuf, Vec<u8>) {
 fn what_a_crawl_writes_is_sound_and_found() {
     let (web, crawl) = crawled();
     let file = crawl.warc();
-    warc(&["verify"], &[&file]).expect(0).says(&[" 0 faults"]);
+    let sound = warc(&["verify"], &[&file]).expect(0);
+    let said = sound.stderr.clone();
+    sound.says(&[" 0 faults"]);
+    // A directory is its files.
+    let directory = file.parent().expect("it is in warc/");
+    let of_directory = warc(&["verify"], &[directory]).expect(0);
+    assert_eq!(of_directory.stderr, said);
     let listed = warc(&["ls", "--json"], &[&file]).expect(0).json_lines();
     assert_eq!(listed.len(), crawl.records().len());
     let copy = listed.iter().find(|it| it["type"] == "revisit");

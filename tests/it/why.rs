@@ -62,6 +62,11 @@ fn of_a_page_its_visit_and_its_record_are_told() {
         &seed,
         &["status 200, unique", "as a seed", "by line 4: Allow: /"],
     );
+    // A name means whichever scheme the crawl knows.
+    let bare = seed.strip_prefix("http://").expect("it is over http");
+    says(&crawl, bare, &["status 200, unique"]);
+    let shown = crawl.ask(&["show", bare]).expect(0).stdout;
+    assert_eq!(shown, crawl.ask(&["show", &seed]).stdout);
     // Any form of a URL will do; the one that was requested is told.
     let article = web.url(0, "/article?fbclid=1#part");
     assert_snapshot!("another_form", told(&web, &crawl, &article));

@@ -289,18 +289,22 @@ pub(super) fn add_seeds(
     stop: &StopHandle,
 ) -> Result<(), Failure> {
     let before = crawl.counters().seeds;
-    let mut failed = None;
+    let (mut failed, mut given) = (None, 0_u64);
     // Every line was valid a moment ago: errors mean that the list is being changed.
     let seeds = sources
         .seeds()
-        .map_while(|seed| seed.map_err(|error| failed = Some(error)).ok());
+        .map_while(|seed| seed.map_err(|error| failed = Some(error)).ok())
+        .inspect(|_| given += 1);
     crawl.add_seeds(seeds, stop)?;
     if let Some(error) = failed {
         return Err(error.into());
     }
     let added = crawl.counters().seeds - before;
-    if added > 0 {
-        screen.say(&format!("seeds: {added} new"));
+    let known = given.saturating_sub(added);
+    match (added, known) {
+        (0, 0) => {}
+        (_, 0) => screen.say(&format!("seeds: {added} new")),
+        _ => screen.say(&format!("seeds: {added} new, {known} known")),
     }
     Ok(())
 }

@@ -224,7 +224,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let url = match &arguments.url {
         Some(given) => {
             let url = url::parse(given);
-            Some(url.map_err(|error| Failure::no_url("--url ", given, &error))?)
+            Some(url.map_err(|error| Failure::no_url("--url ", given, error))?)
         }
         None => None,
     };

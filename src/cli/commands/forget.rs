@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::words::count;
-use crate::cli::{Failure, output};
+use crate::cli::{Failure, input, output};
 use crate::config;
 use crate::control::client::Client;
 use crate::engine::{self, DirectoryError, Failpoint, ForgetDone, ForgetOrder, StoppedCrawl};
 use crate::frontier::Selection;
-use crate::url::{self, HostPattern};
+use crate::url::HostPattern;
 
 /// Number of files that are named in words.
 const NAMED: usize = 10;
@@ -32,13 +32,13 @@ files of which copies may be elsewhere are named. With --undo it may be fetched 
 overwritten does not come back. It works beside a running crawl, and goes on after a kill.")]
 pub(crate) struct Arguments {
     /// Single URLs
-    #[arg(value_name = "URL", value_parser = parsed)]
+    #[arg(value_name = "URL")]
     urls: Vec<String>,
     /// All URLs of this host and its subdomains; `*.example.org` for the subdomains alone
     #[arg(long = "host", value_name = "HOST")]
     hosts: Vec<HostPattern>,
     /// All URLs that begin with this one
-    #[arg(long = "prefix", value_name = "URL", value_parser = parsed)]
+    #[arg(long = "prefix", value_name = "URL")]
     prefixes: Vec<String>,
     /// Data directory of the crawl
     #[arg(long, value_name = "DIR")]
@@ -57,22 +57,21 @@ pub(crate) struct Arguments {
     failpoint: Option<Failpoint>,
 }
 
-/// Reads a URL, which is kept as it is requested.
-fn parsed(text: &str) -> Result<String, String> {
-    let example = "write it whole, as in https://example.org/people/";
-    match url::parse(text) {
-        Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url.into()),
-        Ok(_) => Err(format!("it is neither http nor https; {example}")),
-        Err(error) => Err(format!("{error}; {example}")),
+/// The URLs that were given, as they are requested: of a name without a scheme both forms.
+fn given(texts: &[String]) -> Result<Vec<String>, Failure> {
+    let mut urls = Vec::new();
+    for text in texts {
+        urls.extend(input::urls(text)?.into_iter().map(String::from));
     }
+    Ok(urls)
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let order = ForgetOrder {
         selection: Selection {
-            urls: arguments.urls.clone(),
+            urls: given(&arguments.urls)?,
             hosts: arguments.hosts.clone(),
-            prefixes: arguments.prefixes.clone(),
+            prefixes: given(&arguments.prefixes)?,
         },
         back: arguments.undo,
         dry_run: arguments.dry_run,

@@ -180,6 +180,7 @@ fn of_way(way: &HandoverState) -> String {
 
 /// A host, and why it is not being visited.
 fn of_host(host: &HostNow) -> String {
+    let due = due(host, jiff::Timestamp::now());
     let trouble = host.trouble.map_or("", Trouble::name);
     let state = match (host.parked, host.failures) {
         (true, failures) => {
@@ -189,13 +190,21 @@ fn of_host(host: &HostNow) -> String {
                 count(u64::from(failures), "failure")
             )
         }
-        (false, 0) => format!("due {}", host.due),
+        (false, 0) => due,
         (false, failures) => {
             let failures = count(u64::from(failures), "failure");
-            format!("due {} after {failures}, {trouble}", host.due)
+            format!("{due} after {failures}, {trouble}")
         }
     };
     format!("{}  ({} queued; {state})", host.host, host.queued)
+}
+
+/// When a host may be visited.
+fn due(host: &HostNow, now: jiff::Timestamp) -> String {
+    match host.due.parse::<jiff::Timestamp>() {
+        Ok(due) if due <= now => "due now".to_owned(),
+        _ => format!("due {}", host.due),
+    }
 }
 
 /// Prints the rules learned about hosts.

@@ -7,6 +7,7 @@ use clap::Args;
 
 use crate::cli::Failure;
 use crate::cli::exit::Exit;
+use crate::cli::input;
 use crate::cli::inspector::Inspector;
 use crate::cli::output;
 use crate::cli::words::count;
@@ -22,7 +23,7 @@ use crate::url::{self, Site};
   gleaner why https://example.org/page --data-dir crawl
   gleaner why https://example.org/page --data-dir crawl --json | jq .state
 
-The URL may be given in any form. The exit code is 5 if the crawl does not know it. The crawl may be
+The URL may be given in any form, also without https:// or http://. The exit code is 5 if the crawl does not know it. The crawl may be
 running.")]
 pub(crate) struct Arguments {
     /// URL to explain
@@ -37,11 +38,23 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let given = &arguments.url;
-    let url = url::parse(given).map_err(|error| Failure::no_url("invalid URL ", given, &error))?;
-    let url = url.to_string();
+    let urls = input::urls(&arguments.url)?;
     let mut inspector = Inspector::open(&arguments.data_dir)?;
-    let Answer::Why(mut why) = inspector.ask(Question::Why { url })? else {
+    let mut answers = Vec::new();
+    for url in urls {
+        let Answer::Why(why) = inspector.ask(Question::Why { url: url.into() })? else {
+            return Err(Failure::other_answer());
+        };
+        let is_known = why.state != UrlState::Unknown || why.forgotten.is_some();
+        match is_known {
+            true => answers = vec![why],
+            false => answers.push(why),
+        }
+        if is_known {
+            break;
+        }
+    }
+    let Some(mut why) = answers.into_iter().next() else {
         return Err(Failure::other_answer());
     };
     let mut end = None;
@@ -191,6 +204,12 @@ fn say_visit(visit: &Visited, end: Option<&Why>, say: &mut dyn FnMut(&str, &str)
     }
     if let Some(title) = &visit.title {
         say("title", title);
+    }
+    if let Some(place) = &visit.text_record {
+        say("text", &format!("by its converter; {}", stored(place)));
+    }
+    if let Some(reason) = &visit.converter {
+        say("text", &format!("none: its converter failed: {reason}"));
     }
     if let Some(hint) = &visit.canonical_hint {
         say("declared as", hint);

@@ -12,12 +12,12 @@ use jiff::Timestamp;
 
 use super::{Gate, Origin, Source};
 use crate::engine::Error;
-use crate::engine::commit::{Group, Said, VisitEffects, left_out_by};
+use crate::engine::commit::{Group, Said, VisitEffects};
 use crate::engine::visit::Fetched;
 use crate::fetch::{Failure, Outcome};
 use crate::frontier::{Block, Purpose, QueuedUrl, class_of};
 use crate::journal::LogLine;
-use crate::rows::{Fate, PageRecord, VisitVerdict};
+use crate::rows::{Fate, PageRecord, Reason, VisitVerdict};
 use crate::store::{Table, keys};
 use crate::url::{self, HostKey, UrlId};
 
@@ -160,7 +160,7 @@ fn take_out(
 
 /// Records that a seed was not reached over https.
 fn note_failed(seed: QueuedUrl, fetched: &Fetched, failure: &Failure, group: &mut Group<'_>) {
-    let reason = left_out_by(failure.class.name(), &failure.message);
+    let reason = Reason::of_failure(failure.class.name(), &failure.message);
     group.set.leave_out(reason, &seed.url);
     let counters = &mut group.set.state.counters;
     counters.failed += 1;

@@ -2,7 +2,7 @@
 
 use super::{Gate, Origin, Source};
 use crate::engine::Error;
-use crate::engine::again::forget_robots;
+use crate::engine::again::{forget_robots, let_in};
 use crate::engine::commit::Group;
 use crate::engine::messages::SeedsAdded;
 use crate::engine::visit::Seeds;
@@ -33,7 +33,9 @@ pub(crate) fn admit_seeds(
             group.set.put_seed((id, &host), &seed.settings)?;
         }
         let queued = QueuedUrl::new(seed.url.to_string(), id);
-        if gate.admit(queued, Origin::Seed, group)? {
+        let has_consent = seeds.consent && consents(seed).next().is_some();
+        if gate.admit(queued, Origin::Seed, group)? || (has_consent && let_in(id, &mut group.set)?)
+        {
             group.set.state.counters.seeds += 1;
             added.new += 1;
             if seed.is_bare {

@@ -24,7 +24,7 @@ pub use kept::body_place;
 pub(crate) use membership::file_gone;
 pub(crate) use page_records::{validators, write_page_record};
 pub(crate) use queue::visit_sitemap_again;
-pub(crate) use requeue::find;
+pub(crate) use requeue::{find, let_in};
 pub use requeue::{retry, retry_classes};
 pub(crate) use restore::stored_head;
 pub use restore::{RestoreFilter, Restored, restore};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::archive::RecordKind;
 use crate::engine::clock::Clock;
-use crate::engine::commit::{WriteSet, left_out_by};
+use crate::engine::commit::WriteSet;
 use crate::engine::error::Error;
 use crate::engine::learned::budgets::count_returned;
 use crate::engine::learned::deferred::{self, Deferred};
@@ -249,7 +249,7 @@ impl PutBack {
             *next = Some(now);
             let reason = retry_classes()
                 .find(|name| *name == class)
-                .map(|class| left_out_by(class, message));
+                .map(|class| Reason::of_failure(class, message));
             no_longer_failed(&mut set.state.counters, &class);
             if let Some(reason) = reason {
                 set.no_longer_left_out(reason, &queued.url);
@@ -283,6 +283,30 @@ impl PutBack {
         set.end_receipt();
         Ok(done)
     }
+}
+
+/// Queues a page as a seed that the guard refused, because a person has given its name since.
+/// Returns `false` if the guard did not refuse it.
+pub(crate) fn let_in(id: UrlId, set: &mut WriteSet) -> Result<bool, Error> {
+    let part = PutBack {
+        filter: RetryFilter {
+            classes: vec![FailureClass::Guard.name().to_owned()],
+            host: None,
+        },
+        pages: vec![id],
+        hosts: Vec::new(),
+        deferred: Vec::new(),
+        next: None,
+        reply: None,
+    };
+    let Some(page) = set.page(id)? else {
+        return Ok(false);
+    };
+    if part.filter.class_of(page).is_none() || page.purpose() != Purpose::Page {
+        return Ok(false);
+    }
+    (page.depth, page.via) = (0, None);
+    Ok(!part.put_back(set)?.urls.is_empty())
 }
 
 /// Queues a requisite again that failed, or that its server refused, and takes back what was
@@ -328,7 +352,7 @@ fn requeue_requisite(
                     counters.failures.take_back(class);
                 }
             }
-            let name = class.map(|class| left_out_by(class, &message).name);
+            let name = class.map(|class| Reason::of_failure(class, &message).name);
             name.map(|name| (ReasonKind::FailedRequisite, name))
         }
         _ => None,

@@ -282,6 +282,7 @@ fn restored(found: &Found, reader: &Reader, group: &mut Group<'_>) -> (NewRecord
         line: Some(line.0),
         page_line: Some(line.1),
         via: page.via,
+        ..VisitEffects::default()
     };
     (NewRecord { page, document }, effects)
 }

@@ -21,6 +21,22 @@ pub(crate) struct VisitEffects {
     pub(crate) page_line: Option<PageLine>,
     /// The page on which the URL was found, to be named in the line.
     pub(crate) via: Option<UrlId>,
+    /// What a converter made of the page.
+    pub(crate) converted: ConvertedNow,
+}
+
+/// What a visit says of the row about what a converter made of its page.
+#[derive(Debug, Default)]
+pub(crate) enum ConvertedNow {
+    /// Nothing: the row stays.
+    #[default]
+    AsBefore,
+    /// The page is none that is converted.
+    Gone,
+    /// A text, which is in the archive of texts.
+    Text,
+    /// Nothing, for this reason.
+    Failed(String),
 }
 
 /// The records of a visit, by their positions among its own.

@@ -182,6 +182,7 @@ impl Judge<'_> {
         group.set.state.counters.bytes += judged.analysed.received();
         let records = records::of(judged, exchange, self.bodies.keeping(self.keep));
         effects.places = records.places(judged, group.set.texts.len());
+        effects.converted = records::converted(judged);
         self.keep_body(judged, &records, group);
         effects.records = records.all.len();
         let response = records.response;

@@ -17,14 +17,6 @@ use crate::url::{Url, UrlId};
 /// Maximum number of redirects that are followed back to a seed.
 const MAX_BACK: usize = 64;
 
-/// Names of the settings whose budgets give up queued URLs.
-const BUDGETS: [&str; 4] = [
-    "traps.max_bytes_per_host",
-    "traps.max_bytes_per_domain",
-    "traps.max_seconds_per_host",
-    "traps.max_seconds_per_domain",
-];
-
 /// Notes what a visit leaves out. `places` are its records.
 pub(super) fn note(
     judged: &Judged<'_>,
@@ -37,7 +29,7 @@ pub(super) fn note(
     let is_first = judged.previous.is_none();
     match &fetched.outcome {
         Outcome::Failed(failure) if is_first => {
-            let reason = left_out_by(failure.class.name(), &failure.message);
+            let reason = Reason::of_failure(failure.class.name(), &failure.message);
             group.set.leave_out(reason, &queued.url);
         }
         Outcome::Exchange(exchange) if queued.purpose == Purpose::Page => {
@@ -56,24 +48,6 @@ pub(super) fn note(
         // What a revisit does not find was found before, unless it was lost then.
         Some(_) if !is_first => Ok(()),
         lost => end_seed(judged, lost, group),
-    }
-}
-
-/// Returns the reason for which a failure leaves out its URL.
-pub(crate) fn left_out_by(class: &'static str, message: &str) -> Reason {
-    let is_budget = class == FailureClass::Budget.name();
-    let budget = BUDGETS
-        .into_iter()
-        .find(|name| is_budget && message.starts_with(name));
-    match budget {
-        Some(name) => Reason {
-            kind: ReasonKind::UrlOverBudget,
-            name,
-        },
-        None => Reason {
-            kind: ReasonKind::Failed,
-            name: class,
-        },
     }
 }
 

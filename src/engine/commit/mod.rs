@@ -30,7 +30,6 @@ pub(crate) use compare::not_judged;
 pub(crate) use effects::{Places, TextPlace, VisitEffects};
 pub(crate) use group::Group;
 pub(crate) use lookups::{DEDUP_RUNS, Lookups, SEEN_RUNS};
-pub(crate) use losses::left_out_by;
 pub(crate) use records::payload_type;
 pub(crate) use shelf::{Shelf, end_of_texts};
 pub(crate) use write_set::{Moved, Said, WriteSet};

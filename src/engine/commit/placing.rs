@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::effects::{Places, TextPlace, VisitEffects};
+use super::effects::{ConvertedNow, Places, TextPlace, VisitEffects};
 use super::write_set::WriteSet;
 use crate::archive::{Location, Record, RecordKind};
 use crate::dedup::Stored;
 use crate::engine::Error;
 use crate::journal::{LogLine, PageLine, RecordPlace};
-use crate::rows::{ArchiveNames, PAGES};
-use crate::store::Table;
+use crate::rows::{ArchiveNames, Converted, PAGES};
+use crate::store::{Table, keys};
 
 /// The places of a group's records.
 pub(super) struct Placing {
@@ -107,6 +107,24 @@ impl WriteSet {
                 && page.record.is_none()
             {
                 page.record = main;
+            }
+        }
+        for visit in &self.visits {
+            let Some(id) = visit.page else { continue };
+            let row = match (&visit.converted, visit.places.text) {
+                (ConvertedNow::Text, Some(TextPlace::Apart(at))) => {
+                    placing.texts.get(at).copied().map(Converted::Text)
+                }
+                (ConvertedNow::Failed(reason), _) => Some(Converted::Failed(reason.clone())),
+                (ConvertedNow::Gone, _) => {
+                    let key = keys::converted(id.as_bytes());
+                    self.batch.delete(Table::Meta, key);
+                    None
+                }
+                _ => None,
+            };
+            if let Some(row) = row {
+                row.put(id, &mut self.batch);
             }
         }
         for document in self.documents.documents_mut() {

@@ -14,12 +14,12 @@
 
 use jiff::Timestamp;
 
-use super::effects::{Places, TextPlace};
+use super::effects::{ConvertedNow, Places, TextPlace};
 use crate::archive::{
     Capture, Digest, DigestAlgorithm, Original, Record, RecordId, Relation, StorePolicy, Truncation,
 };
 use crate::dedup::{Document, Repeat, Signature, Tier, Verdict};
-use crate::engine::ring::convert::Conversion;
+use crate::engine::ring::convert::{CONVERTER_NOTE, Conversion};
 use crate::engine::visit::{Findings, Judged, Since};
 use crate::fetch::{self, Cut, DecodeBounds, Exchange};
 use crate::page;
@@ -189,6 +189,23 @@ fn add_converted(judged: &Judged<'_>, capture: &Capture<'_>, records: &mut Recor
     ) {
         let text = Record::conversion(capture, Some(of.id()), &page.main_text);
         records.conversion = Some(text);
+    }
+}
+
+/// What a visit says of what a converter made of its page.
+pub(super) fn converted(judged: &Judged<'_>) -> ConvertedNow {
+    if matches!(judged.verdict, Verdict::Unchanged(_)) {
+        return ConvertedNow::AsBefore;
+    }
+    match judged.analysed.conversion {
+        Conversion::Done => ConvertedNow::Text,
+        Conversion::Failed => {
+            let mut notes = judged.analysed.notes.iter();
+            let reason = notes.find_map(|note| note.strip_prefix(CONVERTER_NOTE));
+            ConvertedNow::Failed(reason.unwrap_or_default().to_owned())
+        }
+        _ if judged.previous.is_some() => ConvertedNow::Gone,
+        _ => ConvertedNow::AsBefore,
     }
 }
 

@@ -9,7 +9,7 @@
 //!
 //! Whatever a converter does, the visit goes on: without a text, with a note that says why.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io::{Read, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -18,14 +18,15 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Instant;
 
+use super::converter::{ConvertOptions, Converter, Limits};
 use bytes::Bytes;
 use rustix::process::{Pid, Signal, kill_process_group};
-use serde::{Deserialize, Serialize};
-
-use crate::units::{Checked, Size, Span};
 
 /// Number of bytes of what a converter says that are kept: the last ones say what failed.
 const SAID: usize = 500;
+
+/// How the note begins that says why a converter failed.
+pub(crate) const CONVERTER_NOTE: &str = "converter: ";
 
 /// Where programs are looked for that are named without a path.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -55,67 +56,6 @@ const DOCUMENTS: [&str; 8] = [
     "application/vnd.openxmlformats-officedocument.",
     "application/vnd.oasis.opendocument.",
 ];
-
-/// Which commands convert what, and their limits: `[convert]`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ConvertOptions {
-    /// A command for each media type.
-    pub commands: BTreeMap<String, Vec<String>>,
-    /// Time after which a command is killed.
-    pub timeout: Span,
-    /// Maximum memory of each of its processes.
-    pub max_memory: Size,
-    /// Maximum size of what it answers.
-    pub max_output: Size,
-}
-
-impl Default for ConvertOptions {
-    fn default() -> Self {
-        Self {
-            commands: BTreeMap::new(),
-            timeout: Span::seconds(60),
-            max_memory: Size::mebibytes(2_048),
-            max_output: Size::mebibytes(16),
-        }
-    }
-}
-
-impl ConvertOptions {
-    /// Refuses what cannot be run, and limits that allow nothing.
-    pub fn check(&self) -> Checked {
-        let is_type = |name: &String| {
-            name.split_once('/').is_some_and(|(kind, rest)| {
-                let is_part = |part: &str| {
-                    !part.is_empty() && !part.contains(|it: char| it.is_whitespace() || it == ';')
-                };
-                is_part(kind) && is_part(rest)
-            })
-        };
-        match self {
-            _ if !self.commands.keys().all(is_type) => Err((
-                "convert.commands",
-                "a table from media types, such as \"application/pdf\", to commands",
-            )),
-            _ if self
-                .commands
-                .values()
-                .any(|it| it.first().is_none_or(String::is_empty)) =>
-            {
-                Err((
-                    "convert.commands",
-                    "a list of a program and its arguments for each type, such as [\"pdftotext\", \"-\", \"-\"]",
-                ))
-            }
-            _ if self.timeout == Span::ZERO => Err(("convert.timeout", "more than 0")),
-            _ if self.max_memory < Size::mebibytes(16) => {
-                Err(("convert.max_memory", "at least 16 MiB"))
-            }
-            _ if self.max_output == Size(0) => Err(("convert.max_output", "more than 0")),
-            _ => Ok(()),
-        }
-    }
-}
 
 /// What became of a body that is neither HTML nor text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -164,9 +104,9 @@ impl Converters {
         let declared = declared.map(essence);
         let types = [declared.as_deref(), found];
         let mut types = types.into_iter().flatten();
-        let command = types.clone().find_map(|it| self.0.commands.get(it));
-        match command {
-            Some(command) => match self.run(command, body) {
+        let converter = types.clone().find_map(|it| self.0.commands.get(it));
+        match converter {
+            Some(converter) => match self.run(converter, body) {
                 Ok(text) => Converted::Text(text.into()),
                 Err(reason) => Converted::Failed(reason),
             },
@@ -174,16 +114,16 @@ impl Converters {
         }
     }
 
-    /// Runs a command on a body, and returns what it answers.
-    fn run(&self, command: &[String], body: &Bytes) -> Result<Vec<u8>, String> {
-        let [program, ..] = command else {
+    /// Runs a converter on a body, and returns what it answers.
+    fn run(&self, converter: &Converter, body: &Bytes) -> Result<Vec<u8>, String> {
+        let [program, ..] = &converter.command[..] else {
             return Err("the command is empty".to_owned());
         };
-        let options = &*self.0;
-        let most = usize::try_from(options.max_output.0).unwrap_or(usize::MAX);
-        let deadline = Instant::now() + options.timeout.0;
-        let mut child =
-            start(command, options).map_err(|error| format!("cannot run {program}: {error}"))?;
+        let limits = converter.limits(&self.0);
+        let most = usize::try_from(limits.max_output.0).unwrap_or(usize::MAX);
+        let deadline = Instant::now() + limits.timeout.0;
+        let mut child = start(&converter.command, &limits)
+            .map_err(|error| format!("cannot run {program}: {error}"))?;
         let group = Group::of(&child);
         let (tell, told) = channel();
         // None of these threads is waited for without an end: a process that has left the group
@@ -227,7 +167,7 @@ impl Converters {
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                     return Err(format!(
                         "{program} was killed: it took longer than convert.timeout, {}",
-                        options.timeout
+                        limits.timeout
                     ));
                 }
             }
@@ -247,10 +187,10 @@ enum Told {
     End(std::io::Result<ExitStatus>),
 }
 
-fn start(command: &[String], options: &ConvertOptions) -> std::io::Result<Child> {
-    let kibibytes = (options.max_memory.0 >> 10).max(1);
+fn start(command: &[String], limits: &Limits) -> std::io::Result<Child> {
+    let kibibytes = (limits.max_memory.0 >> 10).max(1);
     // Who waits is stopped by the clock; who computes, by this, even if nobody watches any more.
-    let seconds = options.timeout.0.as_secs().saturating_add(1);
+    let seconds = limits.timeout.0.as_secs().saturating_add(1);
     let apart = APART.iter().filter(|_| can_be_apart());
     Command::new("/bin/sh")
         .args(["-c", LIMITED, "sh"])
@@ -345,6 +285,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::units::{Size, Span};
 
     /// What is waited for at most; no test gets there.
     const PATIENCE: Duration = Duration::from_mins(1);
@@ -352,7 +293,7 @@ mod tests {
     fn converters(script: &str, change: impl FnOnce(&mut ConvertOptions)) -> Converters {
         let command = ["/bin/sh", "-c", script].map(str::to_owned).to_vec();
         let mut options = ConvertOptions {
-            commands: [("application/pdf".to_owned(), command)].into(),
+            commands: [("application/pdf".to_owned(), command.into())].into(),
             timeout: Span(PATIENCE),
             ..ConvertOptions::default()
         };
@@ -439,36 +380,28 @@ mod tests {
             "convert.max_output",
         );
         check(
+            "sleep 600",
+            |options| {
+                for converter in options.commands.values_mut() {
+                    converter.timeout = Some(Span(Duration::from_millis(200)));
+                }
+            },
+            "convert.timeout, 200ms",
+        );
+        check(
             "x=$(head -c 100000000 /dev/zero | tr '\\0' x); echo ${#x}",
             |options| options.max_memory = Size::mebibytes(32),
             "sh",
         );
         let missing = ConvertOptions {
-            commands: [("application/pdf".to_owned(), vec!["/no/such".to_owned()])].into(),
+            commands: [(
+                "application/pdf".to_owned(),
+                vec!["/no/such".to_owned()].into(),
+            )]
+            .into(),
             ..ConvertOptions::default()
         };
         let said = convert(&Converters::new(&missing), b"").unwrap_err();
         assert!(said.contains("/no/such"), "{said}");
-    }
-
-    #[test]
-    fn settings_that_make_no_sense_are_refused() {
-        let check = |text: &str, key: &str| {
-            let options: ConvertOptions = toml::from_str(text).unwrap();
-            assert_eq!(options.check().unwrap_err().0, key, "{text}");
-        };
-        check("commands = { pdf = [\"x\"] }", "convert.commands");
-        check(
-            "commands = { \"application/pdf\" = [] }",
-            "convert.commands",
-        );
-        check(
-            "commands = { \"application/pdf\" = [\"\"] }",
-            "convert.commands",
-        );
-        check("timeout = \"0s\"", "convert.timeout");
-        check("max_memory = \"1KiB\"", "convert.max_memory");
-        check("max_output = \"0MiB\"", "convert.max_output");
-        assert_eq!(ConvertOptions::default().check(), Ok(()));
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod analysts;
 pub(crate) mod answer;
 pub(crate) mod control;
 pub(crate) mod convert;
+pub(crate) mod converter;
 pub(crate) mod disk;
 pub(crate) mod fetchers;
 pub(crate) mod gather;

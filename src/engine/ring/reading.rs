@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use super::convert::{Conversion, Converted, Converters};
+use super::convert::{CONVERTER_NOTE, Conversion, Converted, Converters};
 use crate::dedup::{
     Fingerprinter, Fingerprints, Ineligible, PageHints, Raw, Signature, Text, Tier,
 };
@@ -220,7 +220,7 @@ impl Reader {
                 (Some(page), Conversion::Done)
             }
             Converted::Failed(reason) => {
-                notes.push(format!("converter: {reason}"));
+                notes.push(format!("{CONVERTER_NOTE}{reason}"));
                 (None, Conversion::Failed)
             }
             Converted::Without(true) => (None, Conversion::Wanted),

@@ -62,7 +62,7 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure
     let mut urls = Vec::new();
     for given in &arguments.urls {
         let url = url::parse(given);
-        urls.push(url.map_err(|error| Failure::no_url("", given, &error))?);
+        urls.push(url.map_err(|error| Failure::no_url("", given, error))?);
     }
     let tiers = match arguments.tiers.is_empty() {
         true => Named::value_variants(),

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use clap::Args;
 
 use crate::cli::exit::Exit;
+use crate::cli::input;
 use crate::cli::inspector::Inspector;
 use crate::cli::shown::Data;
 use crate::cli::{Failure, output};
@@ -52,11 +53,19 @@ pub(crate) struct Arguments {
 }
 
 pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let urls = input::urls(&arguments.url)?;
     let mut inspector = Inspector::open(&arguments.data_dir)?;
-    let url = arguments.url.clone();
-    let Answer::Show { found } = inspector.ask(Question::Show { url })? else {
-        return Err(Failure::other_answer());
-    };
+    let mut found = None;
+    for url in urls {
+        if found.is_none() {
+            let Answer::Show { found: answer } =
+                inspector.ask(Question::Show { url: url.into() })?
+            else {
+                return Err(Failure::other_answer());
+            };
+            found = answer;
+        }
+    }
     let Some(shown) = found else {
         output::say(&format!("the crawl has not visited {}", arguments.url));
         return Err(Failure::Answered(Exit::Unknown));
@@ -96,17 +105,36 @@ pub(in crate::cli::commands) fn texts(data_dir: &std::path::Path) -> Texts {
     Texts::of(data_dir, &defaults.page, decoding)
 }
 
+/// The text that a converter made of a body.
+fn converted(shown: &Shown, texts: &Texts) -> Result<Vec<u8>, Failure> {
+    let url = &shown.url;
+    let Some(place) = &shown.text else {
+        let why = match &shown.converter {
+            Some(reason) => format!("its converter failed: {reason}"),
+            None => "no converter has made a text of it (docs/operations.md)".to_owned(),
+        };
+        return Err(anyhow::anyhow!(
+            "{url} is neither HTML nor text, and {why}; --raw gives its body"
+        )
+        .into());
+    };
+    let record = texts.record(place);
+    let mut text = record
+        .with_context(|| format!("cannot give the text of {url}"))?
+        .block;
+    if !text.ends_with(b"\n") {
+        text.push(b'\n');
+    }
+    Ok(text)
+}
+
 fn form(arguments: &Arguments, shown: &Shown, content: &Content) -> Result<Vec<u8>, Failure> {
     if !(arguments.html || arguments.text || arguments.markdown) {
         return Ok(content.body().to_vec());
     }
     let texts = texts(&arguments.data_dir);
     let Some(page) = texts.page(&shown.url, content) else {
-        let url = &shown.url;
-        return Err(anyhow::anyhow!(
-            "{url} is neither HTML nor text; --raw gives its body, and `gleaner pages` the text that a converter has found in it"
-        )
-        .into());
+        return converted(shown, &texts);
     };
     let content_type = content.header("content-type");
     let mut text = if arguments.html {

@@ -7,8 +7,8 @@ use clap::Args;
 
 use crate::cli::shown::Data;
 use crate::cli::{Failure, exit::Exit, output};
-use crate::corpus::Error;
 use crate::corpus::warc::{self, Part, Wanted};
+use crate::corpus::{Error, FileKind, files_in};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -17,7 +17,7 @@ use crate::corpus::warc::{self, Part, Wanted};
 
 Of a URL the first response is printed. Exit code 1: there is no such record.")]
 pub(crate) struct Arguments {
-    /// WARC files; with --offset, the first of them
+    /// WARC files, or directories that have some; with --offset, the first file
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// The record of this URL, as it was requested
@@ -53,7 +53,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         (_, true) => Part::Decoded,
         _ => Part::Record,
     };
-    let Some(bytes) = warc::get(&arguments.files, &wanted, part)? else {
+    let files = files_in(&arguments.files, FileKind::Warc)?;
+    let Some(bytes) = warc::get(&files, &wanted, part)? else {
         output::say("no such record in these files");
         return Err(Failure::Answered(Exit::Failed));
     };

@@ -7,8 +7,8 @@ use clap::Args;
 
 use crate::cli::shown::Data;
 use crate::cli::{Failure, output};
-use crate::corpus::Error;
 use crate::corpus::warc::{self, Listed};
+use crate::corpus::{Error, FileKind, files_in};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -20,7 +20,7 @@ length, type, date, status, media type and URL, separated by tabs; `-` stands fo
 not have. A length of 0 means that the record shares its gzip member with others. What cannot be
 read is named on standard error, and the rest is listed.")]
 pub(crate) struct Arguments {
-    /// WARC files
+    /// WARC files, or directories that have some
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Print a JSON object for each record
@@ -30,9 +30,10 @@ pub(crate) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut data = Data::lock();
+    let files = files_in(&arguments.files, FileKind::Warc)?;
     let mut damages = 0_u64;
     warc::list(
-        &arguments.files,
+        &files,
         |record| {
             let line = match arguments.json {
                 true => serde_json::to_string(&record).unwrap_or_default(),

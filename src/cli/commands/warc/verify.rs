@@ -7,12 +7,12 @@ use clap::Args;
 
 use crate::cli::shown::Data;
 use crate::cli::{Failure, exit::Exit, output};
-use crate::corpus::Error;
 use crate::corpus::warc;
+use crate::corpus::{Error, FileKind, files_in};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  gleaner warc verify crawl/warc/*.warc.gz
+  gleaner warc verify crawl/warc
   gleaner warc verify later.warc.gz --with earlier.warc.gz
 
 Checks that every record can be read, alone and to its end, with its checksum; digests of blocks and
@@ -22,10 +22,10 @@ of the files. Each fault has a line: file, offset, and what is wrong.
 
 Exit code 1: something is wrong.")]
 pub(crate) struct Arguments {
-    /// WARC files
+    /// WARC files, or directories that have some
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Files that records may refer to, which are not checked
+    /// Files, or directories, that records may refer to, which are not checked
     #[arg(long, value_name = "FILE", num_args = 1..)]
     with: Vec<PathBuf>,
     /// Print a JSON object for each fault
@@ -35,7 +35,9 @@ pub(crate) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut data = Data::lock();
-    let verified = warc::verify(&arguments.files, &arguments.with, |fault| {
+    let files = files_in(&arguments.files, FileKind::Warc)?;
+    let with = files_in(&arguments.with, FileKind::Warc)?;
+    let verified = warc::verify(&files, &with, |fault| {
         let line = match arguments.json {
             true => serde_json::to_string(&fault).unwrap_or_default(),
             false => {

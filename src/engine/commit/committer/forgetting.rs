@@ -308,6 +308,7 @@ impl Takedown<'_> {
             set.set_grouped(keys::examined(bytes), None);
             set.batch.delete(Table::Kept, key.clone());
             set.batch.delete(Table::Meta, keys::deaths(bytes));
+            set.batch.delete(Table::Meta, keys::converted(bytes));
             set.batch.delete(Table::Meta, keys::seed_of(bytes));
             set.batch.delete(Table::Pages, key.clone());
             Forgotten::put_url(id, self.now.0, &mut set.batch);

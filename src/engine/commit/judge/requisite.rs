@@ -5,7 +5,7 @@ use super::super::compare::find_same;
 use super::super::effects::VisitEffects;
 use super::super::group::Group;
 use super::super::lines::log_line;
-use super::super::losses::{left_out_by, refused};
+use super::super::losses::refused;
 use super::{End, Judge, acknowledge, record, try_again, verdict_of_failure};
 use crate::engine::Error;
 use crate::engine::admission::{follow_moved_requisite, follow_requisites};
@@ -96,7 +96,7 @@ fn note_failure(failure: &Failure, url: &str, group: &mut Group<'_>) {
         counters.failed += 1;
         counters.failures.add(&failure.class);
     }
-    let reason = left_out_by(failure.class.name(), &failure.message);
+    let reason = Reason::of_failure(failure.class.name(), &failure.message);
     let kind = ReasonKind::FailedRequisite;
     group.set.leave_out(Reason { kind, ..reason }, url);
 }
