@@ -97,6 +97,22 @@ pub enum Admission {
     TooManyRequisites,
 }
 
+/// Returns `true` if a link gets the answer of this name by its own page and the settings alone, so
+/// that reading the page again tells how many do.
+pub fn is_by_page(name: &str) -> bool {
+    const NAMES: [&str; 8] = [
+        "out-of-scope",
+        "excluded",
+        "not-included",
+        "too-deep",
+        "malformed",
+        "nofollow",
+        "other-language",
+        "links-cut",
+    ];
+    NAMES.contains(&name)
+}
+
 impl Admission {
     /// The name used in counters.
     pub fn name(&self) -> &'static str {

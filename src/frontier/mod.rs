@@ -24,7 +24,7 @@ mod schedule;
 
 mod moment;
 
-pub use admission::{Admission, Candidate, Limits, Provenance, admit};
+pub use admission::{Admission, Candidate, Limits, Provenance, admit, is_by_page};
 pub use forgotten::{
     ForgetRules, Forgotten, MAX_RULES, Remembrance, Selection, SharedForgotten, ids_of,
 };

@@ -97,8 +97,12 @@ impl Reason {
 
     /// Returns the key of the row.
     pub fn key(self) -> Vec<u8> {
-        let (prefix, kind) = (keys::meta::LEFT_OUT, self.kind.name());
-        [prefix, kind.as_bytes(), b"/", self.name.as_bytes()].concat()
+        Self::key_of(self.kind.name(), self.name)
+    }
+
+    /// Returns the key of the row by the names of kind and reason.
+    pub fn key_of(kind: &str, name: &str) -> Vec<u8> {
+        [keys::meta::LEFT_OUT, kind.as_bytes(), b"/", name.as_bytes()].concat()
     }
 }
 

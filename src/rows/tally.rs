@@ -49,6 +49,18 @@ impl<K: Named> Tally<K> {
         self.counts.get(key.name()).copied().unwrap_or(0)
     }
 
+    /// Takes back what was counted since `before`, but under the names that stay.
+    pub fn take_back_to(&mut self, before: Self, stays: impl Fn(&str) -> bool) {
+        self.forget(|name| !stays(name));
+        let rest = before.counts.into_iter();
+        self.counts.extend(rest.filter(|(name, _)| !stays(name)));
+    }
+
+    /// Forgets what was counted under some names.
+    pub fn forget(&mut self, which: impl Fn(&str) -> bool) {
+        self.counts.retain(|name, _| !which(name));
+    }
+
     /// Takes back one that was counted under a name, if any was.
     pub fn take_back(&mut self, name: &str) {
         if let Some(count) = self.counts.get_mut(name) {

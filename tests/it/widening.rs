@@ -72,6 +72,32 @@ fn what_was_passed_over_is_found_by_wider_settings_and_nothing_is_asked_for_twic
         told.says(&[&format!("{urls} URL{plural} queued that were passed over")]);
         crawl.ask(&["check"]).expect(0);
 
+        // What is not followed now is what is told, and what is, is not.
+        let told = crawl.ask(&["status"]).expect(0).stdout;
+        let is_told = |what: &str| told.contains(what);
+        let fresh = Place::new();
+        let rest = NARROW.chunks(2).filter(|pair| {
+            let key = if pair[0] == "--exclude" {
+                "crawl.exclude"
+            } else {
+                pair[0]
+            };
+            !wider.iter().any(|it| it.starts_with(key))
+        });
+        let rest = rest.flatten().copied();
+        let all: Vec<&str> = [&*seed, "--allow-private"]
+            .into_iter()
+            .chain(rest)
+            .collect();
+        fresh.crawl(&[&all[..], wider].concat());
+        let afresh = fresh.ask(&["status"]).expect(0).stdout;
+        for what in ["too deep", "out of scope", "excluded"] {
+            assert_eq!(
+                is_told(what),
+                afresh.contains(what),
+                "{wider:?} {what}: {told}"
+            );
+        }
         // It is done once.
         let again = crawl.crawl(&[]);
         assert!(!again.stderr.contains("widened"), "{}", again.stderr);

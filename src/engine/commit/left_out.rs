@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use crate::engine::Error;
-use crate::rows::{LeftOut, LostSeed, Reason, RefusedUrl};
+use crate::rows::{LeftOut, LostSeed, Reason, ReasonKind, RefusedUrl};
 use crate::store::{Batch, Store, Table, decode, encode, keys};
 use crate::url::UrlId;
 
@@ -28,10 +28,14 @@ struct Refused {
 }
 
 impl LeftOutChanges {
-    /// Takes back what was counted, but not what was taken back itself.
-    pub(super) fn uncount(&mut self) {
-        for change in self.by_reason.values_mut() {
-            (change.added, change.example) = (0, None);
+    /// Takes back what was counted, but not what was taken back itself, nor links if those are
+    /// counted anew.
+    pub(super) fn uncount(&mut self, anew: bool) {
+        for (reason, change) in &mut self.by_reason {
+            let is_link = matches!(reason.kind, ReasonKind::Link | ReasonKind::Refused);
+            if !(anew && is_link) {
+                (change.added, change.example) = (0, None);
+            }
         }
         self.by_reason.retain(|_, change| !change.taken.is_empty());
     }

@@ -22,7 +22,8 @@ use crate::dedup::{Document, DocumentId, Pending};
 use crate::engine::Error;
 use crate::engine::visit::{KeptBody, Receipt};
 use crate::frontier::{
-    Admission, HostState, Moment, QueuedRow, RobotsRow, domain_spent, file_by_due_time, put_queued,
+    Admission, HostState, Moment, QueuedRow, RobotsRow, domain_spent, file_by_due_time, is_by_page,
+    put_queued,
 };
 use crate::learn::{Change, Spent, Template};
 use crate::rows::{
@@ -240,10 +241,12 @@ impl WriteSet {
         self.left_out.add(reason, url);
     }
 
-    /// Takes back what was counted of links and left out, because it was counted before.
-    pub(crate) fn uncount(&mut self, links: Tally<Admission>) {
-        self.state.counters.links = links;
-        self.left_out.uncount();
+    /// Takes back what was counted of links and left out, because it was counted before; but links
+    /// that were refused stay counted if they are counted anew.
+    pub(crate) fn uncount(&mut self, links: Tally<Admission>, anew: bool) {
+        let stays = |name: &str| anew && is_by_page(name);
+        self.state.counters.links.take_back_to(links, stays);
+        self.left_out.uncount(anew);
     }
 
     /// Takes back one that was counted as left out.

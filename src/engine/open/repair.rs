@@ -76,7 +76,7 @@ pub(super) fn follow_again(
         for (url, error) in &part.unread {
             tracing::warn!(url, %error, "cannot read this page again: what only it links to may be missing");
         }
-        let mut set = part.followed(committer, now)?;
+        let mut set = part.followed(committer, now, false)?;
         set.batch.put(Table::Meta, keys::meta::REPAIR, from.clone());
         committer.write(set)?;
         committer.checkpoint_if_due()?;

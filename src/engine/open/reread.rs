@@ -15,10 +15,12 @@ use crate::engine::ring::reading::Reader;
 use crate::engine::ring::turns::Turn;
 use crate::engine::visit::{Analysed, Fetched};
 use crate::fetch::{Exchange, Outcome, Reservation};
-use crate::frontier::{FetchTask, HeldAddress, Moment, Pace, Purpose, QueuedUrl, Reading};
+use crate::frontier::{
+    FetchTask, HeldAddress, Moment, Pace, Purpose, QueuedUrl, Reading, is_by_page,
+};
 use crate::journal::{Bodies, BodyError};
 use crate::page::Requisites;
-use crate::rows::{Fate, PageRecord};
+use crate::rows::{Fate, PageRecord, Reason, ReasonKind};
 use crate::store::{Store, Table, decode};
 use crate::url::{self, HostKey, UrlId};
 
@@ -159,11 +161,13 @@ impl Part {
         (self.sources.len() + self.unread.len()) as u64
     }
 
-    /// Follows what the pages link to. Returns what that changes.
+    /// Follows what the pages link to. Returns what that changes. Links that are refused are counted
+    /// `anew` if [`forget_refusals`] was called before the first part.
     pub(super) fn followed(
         &self,
         committer: &mut Committer,
         now: Moment,
+        anew: bool,
     ) -> Result<WriteSet, Error> {
         let links = committer.state.counters.links.clone();
         let named = committer.state.counters.requisites.named.clone();
@@ -172,11 +176,31 @@ impl Part {
                 follow(source, judge.gate, group)?;
             }
             // All of it was counted when the pages were visited.
-            group.set.uncount(links);
+            group.set.uncount(links, anew);
             group.set.state.counters.requisites.named = named;
             Ok(())
         })
     }
+}
+
+/// Forgets how many links were refused for each reason, to count them anew, and notes at which
+/// page that begins.
+pub(super) fn forget_refusals(
+    committer: &mut Committer,
+    now: Moment,
+    (row, from): (&[u8], &[u8]),
+) -> Result<(), Error> {
+    let mut set = committer.write_set(now);
+    set.state.counters.links.forget(is_by_page);
+    for (name, _) in committer.state.counters.links.iter() {
+        if is_by_page(name) {
+            let kind = ReasonKind::Link.name();
+            set.batch.delete(Table::Meta, Reason::key_of(kind, name));
+        }
+    }
+    set.batch.put(Table::Meta, row, from);
+    committer.write(set)?;
+    Ok(())
 }
 
 fn follow(source: &Source, gate: &Gate, group: &mut Group<'_>) -> Result<(), Error> {

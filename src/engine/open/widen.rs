@@ -11,7 +11,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::reread::StoredPages;
+use super::reread::{StoredPages, forget_refusals};
 use crate::engine::Options;
 use crate::engine::clock::Clock;
 use crate::engine::commit::Committer;
@@ -142,6 +142,11 @@ pub(in crate::engine) fn widen(
     let now = Clock::start().now();
     let before = committer.state.counters.queued;
     let (mut widened, mut said) = (Widened::default(), 0);
+    if from.is_empty() {
+        // Before the id of any page, and behind the beginning: this is done once.
+        from = vec![0];
+        forget_refusals(committer, now, (keys::meta::WIDEN, &from))?;
+    }
     while !stop.is_stopped() {
         let Some(part) = pages.part(committer, &mut from, now)? else {
             let mut batch = Batch::new();
@@ -150,7 +155,7 @@ pub(in crate::engine) fn widen(
             widened.is_done = true;
             break;
         };
-        let mut set = part.followed(committer, now)?;
+        let mut set = part.followed(committer, now, true)?;
         set.batch.put(Table::Meta, keys::meta::WIDEN, from.clone());
         committer.write(set)?;
         committer.checkpoint_if_due()?;
@@ -186,7 +191,7 @@ pub(in crate::engine) fn would_admit(
             would.is_done = true;
             break;
         };
-        let set = part.followed(committer, now)?;
+        let set = part.followed(committer, now, false)?;
         would.pages += part.pages();
         would.unread += part.unread.len() as u64;
         for (host, queued) in set.queued_now() {
