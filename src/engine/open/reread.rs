@@ -161,8 +161,8 @@ impl Part {
         (self.sources.len() + self.unread.len()) as u64
     }
 
-    /// Follows what the pages link to. Returns what that changes. Links that are refused are counted
-    /// `anew` if [`forget_refusals`] was called before the first part.
+    /// Follows what the pages link to. Returns what that changes. Links that are refused are
+    /// counted `anew` if [`forget_refusals`] was called before the first part.
     pub(super) fn followed(
         &self,
         committer: &mut Committer,
