@@ -24,8 +24,8 @@ const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Inspect a crawl, running or not",
         &[
-            "status", "pages", "export", "why", "show", "queue", "dups", "similar", "report",
-            "check",
+            "status", "pages", "export", "why", "show", "queue", "dups", "mark", "similar",
+            "report", "check",
         ],
     ),
     (

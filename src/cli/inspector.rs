@@ -1,12 +1,24 @@
 //! Who answers questions about a crawl: its store, or the process that runs it and holds the store.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use super::Failure;
 use crate::config;
-use crate::control::client::Client;
+use crate::control::client::{self, Client};
 use crate::engine::{self, DirectoryError, StoppedCrawl, View};
 use crate::inspect::{self, Answer, Question};
+
+/// Whether another command reads the directory, or is just about to let it go.
+fn is_for_a_moment(failure: &Failure) -> bool {
+    matches!(
+        failure,
+        Failure::Engine(engine::Error::Directory(DirectoryError::InUse {
+            for_a_while: true,
+            ..
+        })) | Failure::Control(client::Error::NotRunning(_))
+    )
+}
 
 /// Answers questions about the crawl in one data directory.
 pub(super) enum Inspector {
@@ -21,8 +33,23 @@ pub(super) enum Inspector {
 }
 
 impl Inspector {
-    /// Finds out who answers for a data directory.
+    /// Finds out who answers for a data directory. Another command that reads it has it for a
+    /// moment, which is waited for.
     pub(super) fn open(data_dir: &Path) -> Result<Self, Failure> {
+        /// Longer than any question takes but those that read every page.
+        const PATIENCE: Duration = Duration::from_secs(10);
+        let begun = Instant::now();
+        loop {
+            match Self::open_now(data_dir) {
+                Err(failure) if is_for_a_moment(&failure) && begun.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                opened => return opened,
+            }
+        }
+    }
+
+    fn open_now(data_dir: &Path) -> Result<Self, Failure> {
         match StoppedCrawl::open(data_dir) {
             Ok(crawl) => {
                 let config = config::kept(&crawl.settings()?);

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::words::count;
 use crate::engine::{LostSeeds, Omission, OmissionGroup, OmissionUnit, Omissions, ScriptShells};
+use crate::inspect::NotFetched;
 
 /// Maximum number of lines per group; JSON has all.
 const MAX_LINES: usize = 6;
@@ -51,6 +52,42 @@ pub(super) fn in_words(omissions: &Omissions) -> String {
     }
     text.push_str(&need_scripts(&omissions.script_shells));
     text.push_str(&lost(&omissions.lost));
+    text
+}
+
+/// Returns a line for each group of what was not fetched.
+pub(super) fn groups(not_fetched: &NotFetched) -> String {
+    let mut text = String::new();
+    for it in &not_fetched.groups {
+        let parts = [
+            it.detail.as_deref(),
+            it.host.as_deref(),
+            it.pattern.as_deref(),
+        ];
+        let parts: Vec<&str> = parts
+            .into_iter()
+            .flatten()
+            .filter(|it| !it.is_empty())
+            .collect();
+        let what = [&[&*it.reason][..], &parts].concat().join("  ");
+        let example = it.examples.first().map(|url| cut(url)).unwrap_or_default();
+        let command = it.command.as_ref().map(|it| format!("  ({it})"));
+        let line = format!(
+            "{:>10}  {what:<44}  {example}{}",
+            it.count,
+            command.unwrap_or_default()
+        );
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    let rest = not_fetched
+        .of
+        .saturating_sub(not_fetched.groups.len() as u64);
+    if rest > 0 {
+        let _ = writeln!(text, "and {}", count(rest, "smaller group"));
+    }
+    if text.is_empty() {
+        text.push_str("nothing was left out\n");
+    }
     text
 }
 

@@ -126,6 +126,7 @@ impl From<inspect::Error> for Failure {
             inspect::Error::Crawl(error) => Self::Engine(error),
             inspect::Error::Store(error) => Self::Engine(error.into()),
             inspect::Error::Url { .. } => Self::usage(error.to_string()),
+            error => Self::Io(error.into()),
         }
     }
 }

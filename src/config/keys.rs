@@ -65,6 +65,10 @@ pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> S
         let last = known.rsplit('.').next().unwrap_or(known);
         whole.min(strsim::damerau_levenshtein(last, name) + 1)
     };
+    // What an entry of [[convert]] has, under [convert].
+    if matches!(name, "convert.command" | "convert.type") {
+        return "[[convert]], in two brackets".to_owned();
+    }
     let nearest = known.min_by_key(|known| distance(known));
     nearest.unwrap_or_default().to_owned()
 }

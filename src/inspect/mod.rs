@@ -8,7 +8,7 @@ mod refused;
 mod status;
 mod why;
 
-mod clusters;
+mod duplicates;
 mod report;
 mod shown;
 mod similar;
@@ -17,6 +17,7 @@ mod deferred;
 mod glance;
 mod hosts;
 mod learned;
+mod not_fetched;
 mod waiting;
 
 mod feed;
@@ -28,16 +29,23 @@ mod check;
 #[cfg(test)]
 mod tests;
 
+use std::io;
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 pub(crate) use chain::chain;
 pub use check::{Checked, PartChecked, check};
-pub use clusters::{Cluster, Cursor, Dups, Member};
 pub use deferred::{DeferredFilter, DeferredNow, MAX_DEFERRED_LISTED};
+pub use duplicates::{
+    Cluster, Comparison, Cursor, Dups, Mark, Marked, MarksNow, Member, Part, Precision, Sample,
+    SampleFilter, Side, Undo, compare, mark, marks, text_of,
+};
 pub use feed::{Feed, Outlook};
 pub use glance::{DiskUse, LastError};
 pub use hosts::{HostNow, HostsNow};
 pub use learned::{Learned, LearnedKind};
+pub use not_fetched::{GroupedBy, NotFetched, Passed};
 pub use refused::{BudgetNow, RefusedNow};
 pub use report::{ClusterFigures, HostDuplicates, Report, ReportOptions, TierFigures};
 pub use shown::Shown;
@@ -49,7 +57,7 @@ pub use why::{AdmissionNow, LinksCut, QueuedNow, RobotsAnswer, RobotsNow, UrlSta
 use crate::dedup::Features;
 use crate::engine::{self, Omissions, View};
 use crate::frontier::Moment;
-use crate::{store, url};
+use crate::{archive, journal, store, url};
 
 /// Maximum number of rows of a list in an answer. A row may hold two URLs of 16 KiB, and an answer
 /// is one line on the control socket.
@@ -74,6 +82,8 @@ pub enum Question {
         /// The `next` of the previous part; `None` for the first part.
         from: Option<Cursor>,
     },
+    /// Which duplicates does a draw give?
+    Sample(SampleFilter),
     /// What are the results of deduplication?
     Report(ReportOptions),
     /// Which stored pages are most similar to a page?
@@ -96,6 +106,11 @@ pub enum Question {
     Deferred(DeferredFilter),
     /// Which URLs wait to be fetched?
     Waiting(WaitingFilter),
+    /// What was not fetched?
+    NotFetched {
+        /// What makes a group.
+        by: GroupedBy,
+    },
 }
 
 /// The answer to the [`Question`] of the same name.
@@ -111,6 +126,8 @@ pub enum Answer {
     },
     /// Some of the clusters, and where the next part begins.
     Dups(Dups),
+    /// Duplicates drawn at random.
+    Sample(Sample),
     /// The results of deduplication.
     Report(Box<Report>),
     /// The pages that are most similar to the subject.
@@ -131,12 +148,18 @@ pub enum Answer {
     Deferred(DeferredNow),
     /// The URLs that wait to be fetched.
     Waiting(WaitingNow),
+    /// What was not fetched.
+    NotFetched(NotFetched),
 }
 
 impl Question {
     /// Whether answering reads every page of the crawl, which may take minutes.
     pub fn reads_every_page(&self) -> bool {
-        matches!(self, Self::Report(_) | Self::Similar { .. })
+        match self {
+            Self::Report(_) | Self::Similar { .. } => true,
+            Self::NotFetched { by } => *by != GroupedBy::Reason,
+            _ => false,
+        }
     }
 }
 
@@ -147,7 +170,8 @@ pub fn answer(view: &View, question: &Question) -> Result<Answer, Error> {
         Question::Show { url } => Answer::Show {
             found: shown::shown(view, url)?,
         },
-        Question::Dups { from } => Answer::Dups(clusters::dups(view, from.as_ref())?),
+        Question::Dups { from } => Answer::Dups(duplicates::dups(view, from.as_ref())?),
+        Question::Sample(filter) => Answer::Sample(duplicates::sample(view, filter)?),
         Question::Report(shown) => Answer::Report(Box::new(report::report(view, *shown)?)),
         Question::Similar { subject, limit } => Answer::Similar {
             found: similar::similar(view, subject, *limit)?,
@@ -159,6 +183,9 @@ pub fn answer(view: &View, question: &Question) -> Result<Answer, Error> {
         Question::Hosts => Answer::Hosts(hosts::hosts(view.store())?),
         Question::Learned => Answer::Learned(learned::learned(view.store())?),
         Question::Deferred(filter) => Answer::Deferred(deferred::deferred(view.store(), filter)?),
+        Question::NotFetched { by } => {
+            Answer::NotFetched(not_fetched::not_fetched(view.store(), *by)?)
+        }
         Question::Waiting(filter) => Answer::Waiting(waiting::waiting(view.store(), filter)?),
     })
 }
@@ -172,6 +199,33 @@ pub enum Error {
     /// The store could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
+    /// The body of a page was not kept.
+    #[error("the body of {url} was not kept: {reason}")]
+    NoBody {
+        /// The page.
+        url: String,
+        /// Why.
+        reason: String,
+    },
+    /// The body of a page cannot be read.
+    #[error("cannot give the body of {url}")]
+    Body {
+        /// The page.
+        url: String,
+        /// The cause.
+        source: journal::BodyError,
+    },
+    /// A record cannot be read.
+    #[error(transparent)]
+    Archive(archive::Error),
+    /// Marks cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    Marks {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
     /// The question is about an invalid URL.
     #[error("{url:?}: {source}")]
     Url {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::clusters::dups;
+use super::duplicates::dups;
 use super::top::Top;
 use super::{Error, MAX_LISTED};
 use crate::dedup::{DocumentId, Similarity, Tier};

@@ -109,7 +109,7 @@ fn what_a_converter_makes_is_a_page_like_any_other() {
     );
     let why = |path: &str| crawl.ask(&["why", &web.url(0, path)]).expect(0).stdout;
     assert!(
-        why("/a.pdf").contains("by its converter; texts/"),
+        why("/a.pdf").contains("by its converter: conversion in texts/"),
         "{}",
         why("/a.pdf")
     );

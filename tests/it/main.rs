@@ -26,6 +26,7 @@
 //! - `forget`: takedowns.
 //! - `formats`: data directories that earlier versions wrote.
 //! - `library`: what a program does with gleaner that is not the command.
+//! - `mark`: what a person says of verdicts, and what was not fetched.
 //! - `memory`: what does not grow.
 //! - `show`: bodies that are given back, and verdicts that are undone.
 //! - `pages`, `why`: what is told of pages and URLs, while a crawl runs and after.
@@ -76,6 +77,7 @@ mod client;
 mod conditional;
 mod guard;
 mod login;
+mod mark;
 mod names;
 mod politeness;
 mod tls;

@@ -19,7 +19,7 @@ fn article(number: u64, end: &str) -> String {
 }
 
 /// A web with all kinds of duplicates of `/a`, and the bodies that it sends.
-fn web() -> (Web, BTreeMap<&'static str, String>) {
+pub(crate) fn web() -> (Web, BTreeMap<&'static str, String>) {
     let a = article(1, "the end");
     let marked = a.replace("<p>", "<p class=\"wide\">");
     let bodies = BTreeMap::from([
@@ -48,11 +48,11 @@ fn web() -> (Web, BTreeMap<&'static str, String>) {
     (Web::start(vec![site]), bodies)
 }
 
-const IN_ORDER: &str = "[fetch]\nallow_private = true\nconcurrency = 1\n";
+pub(crate) const IN_ORDER: &str = "[fetch]\nallow_private = true\nconcurrency = 1\n";
 
 /// Crawls `/a` and then everything else, so that `/a` is the original.
 #[track_caller]
-fn crawl(place: &Place, settings: &str, web: &Web) {
+pub(crate) fn crawl(place: &Place, settings: &str, web: &Web) {
     place.crawl_by(settings, &[&web.url(0, "/a")]);
     place.crawl_by(settings, &[&web.url(0, "/")]);
 }

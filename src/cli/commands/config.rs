@@ -375,6 +375,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         Command::Check(Check { config }) => {
             let effective = config::load(Sources::of(config), [], [])?;
+            converters(&effective.config)?;
             let settings = effective.settings();
             let set = settings
                 .iter()
@@ -536,6 +537,17 @@ pub(super) fn sign_uploads(config: &Config, options: &mut Options) -> Result<(),
         upload.credentials = Some(config.upload_credentials(environment)?);
     }
     Ok(())
+}
+
+/// Refuses converters whose programs are not there: their documents would be without a text.
+pub(super) fn converters(config: &Config) -> Result<(), Failure> {
+    match config.convert.missing_programs() {
+        Some(message) => Err(Failure::Usage {
+            message,
+            hint: Some("install it, or take the entry of [[convert]] out"),
+        }),
+        None => Ok(()),
+    }
 }
 
 /// Reads the cookies of logins, and says how many have ended.

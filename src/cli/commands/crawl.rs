@@ -86,6 +86,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     super::config::sign_uploads(config, &mut options)?;
     options.policies.block(config.read_block_lists()?);
     options.fetch.login = super::config::login(config, screen)?;
+    super::config::converters(config)?;
     options.failpoint = arguments.failpoint;
     options.repair = arguments.repair;
     // A run that ends when nothing is left visits each page once.
@@ -448,6 +449,13 @@ impl Sources {
 impl SeedArguments {
     /// The sources of the seeds.
     pub(super) fn sources(&self) -> Result<Sources, Failure> {
+        let is_file = |it: &&String| !it.contains("://") && Path::new(it).is_file();
+        if let Some(file) = self.urls.iter().find(is_file) {
+            return Err(Failure::usage(format!(
+                "there is a file {file} here: --seeds {file} reads the seeds in it; if {file} is a \
+                 host, give https://{file}/"
+            )));
+        }
         let arguments = self.urls.iter().cloned().map(Source::Argument);
         let mut sources = Sources {
             list: arguments.collect(),

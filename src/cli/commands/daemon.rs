@@ -58,6 +58,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     super::config::sign_uploads(config, &mut options)?;
     options.policies.block(config.read_block_lists()?);
     options.fetch.login = super::config::login(config, screen)?;
+    super::config::converters(config)?;
     options.repair = arguments.repair;
     options.archive.max_age.get_or_insert(MAX_FILE_AGE);
     let sources = arguments.seeds.sources()?;

@@ -56,6 +56,8 @@ pub(super) enum Command {
     Retry(retry::Arguments),
     /// Turn duplicates back into stored pages
     Restore(duplicates::restore::Arguments),
+    /// Say which duplicates are right, and learn how precise each tier is
+    Mark(duplicates::mark::Arguments),
     /// Remove pages for good, from the archive too, and never fetch them again
     Forget(forget::Arguments),
     /// Show the state of a crawl
@@ -139,6 +141,7 @@ impl Command {
             Self::Seeds(command) => control::seeds(&command),
             Self::Retry(arguments) => retry::run(&arguments),
             Self::Restore(arguments) => duplicates::restore::run(&arguments),
+            Self::Mark(arguments) => duplicates::mark::run(&arguments),
             Self::Forget(arguments) => forget::run(&arguments),
             Self::Status(arguments) => status::run(&arguments),
             Self::Queue(command) => queue::run(&command),

@@ -5,7 +5,7 @@ mod lead;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
 use crate::cli::exit::Exit;
@@ -15,7 +15,7 @@ use crate::cli::{Failure, left_out, output};
 use crate::control::client::Client;
 use crate::engine::{HandoverState, Limit, Omissions, Status};
 use crate::frontier::Trouble;
-use crate::inspect::{self, Answer, HostNow, HostsNow, Learned, Question, StatusNow};
+use crate::inspect::{self, Answer, GroupedBy, HostNow, HostsNow, Learned, Question, StatusNow};
 
 #[derive(Debug, Args)]
 #[command(
@@ -32,14 +32,29 @@ pub(crate) struct Arguments {
     /// or it says nothing, it is paused or short of disk, or closed files cannot leave
     #[arg(long, conflicts_with = "rules")]
     check: bool,
+    /// Show what was not fetched instead, the most of it first, and what brings it back: by reason,
+    /// by host, or by pattern of URLs
+    #[arg(long, value_name = "BY", value_enum, conflicts_with_all = ["rules", "check"])]
+    not_fetched: Option<By>,
     /// Print one JSON object instead of a table
     #[arg(long, conflicts_with = "check")]
     json: bool,
 }
 
+/// What makes a group of what was not fetched.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum By {
+    Reason,
+    Host,
+    Pattern,
+}
+
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.rules {
         return rules(arguments);
+    }
+    if let Some(by) = arguments.not_fetched {
+        return not_fetched(arguments, by);
     }
     let mut now = inspect::status(&arguments.data_dir)?;
     if arguments.check {
@@ -205,6 +220,24 @@ fn due(host: &HostNow, now: jiff::Timestamp) -> String {
         Ok(due) if due <= now => "due now".to_owned(),
         _ => format!("due {}", host.due),
     }
+}
+
+/// Prints what was not fetched.
+fn not_fetched(arguments: &Arguments, by: By) -> Result<(), Failure> {
+    let mut inspector = Inspector::open(&arguments.data_dir)?;
+    let by = match by {
+        By::Reason => GroupedBy::Reason,
+        By::Host => GroupedBy::Host,
+        By::Pattern => GroupedBy::Pattern,
+    };
+    let Answer::NotFetched(groups) = inspector.ask(Question::NotFetched { by })? else {
+        return Err(Failure::other_answer());
+    };
+    Ok(output::print_answer(
+        &groups,
+        arguments.json,
+        left_out::groups,
+    )?)
 }
 
 /// Prints the rules learned about hosts.

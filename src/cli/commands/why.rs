@@ -131,7 +131,7 @@ fn in_words(why: &Why, end: Option<&Why>) -> String {
             let _ = write!(state, "; its host is parked until {}", host.due);
         }
         say("state", &state);
-        say("will request", &queued.url);
+        say("to request", &queued.url);
         say("found", &found(queued.depth, queued.via.as_deref()));
     }
     if let Some(page) = &why.needed_by {
@@ -206,7 +206,7 @@ fn say_visit(visit: &Visited, end: Option<&Why>, say: &mut dyn FnMut(&str, &str)
         say("title", title);
     }
     if let Some(place) = &visit.text_record {
-        say("text", &format!("by its converter; {}", stored(place)));
+        say("text", &format!("by its converter: {}", stored(place)));
     }
     if let Some(reason) = &visit.converter {
         say("text", &format!("none: its converter failed: {reason}"));
@@ -360,7 +360,14 @@ fn found(depth: u16, via: Option<&str>) -> String {
 
 fn stored(record: &RecordPlace) -> String {
     let kind = record.kind.as_str();
-    format!("{kind} in warc/{} at byte {}", record.file, record.offset)
+    let directory = match record.kind {
+        RecordKind::Conversion => "texts",
+        _ => "warc",
+    };
+    format!(
+        "{kind} in {directory}/{} at byte {}",
+        record.file, record.offset
+    )
 }
 
 /// Returns what a URL would have to share with a seed, after a space.

@@ -61,7 +61,9 @@ pub struct Restored {
     pub not_kept: u64,
     /// Number of pages whose bodies could not be read.
     pub failed: u64,
-    /// The first of these, with the reason for each.
+    /// Number of URLs that were named and are not to be restored.
+    pub refused: u64,
+    /// The first of both, with the reason for each.
     pub failures: Vec<String>,
 }
 
@@ -127,9 +129,15 @@ pub fn restore(path: &Path, options: &Options, filter: &RestoreFilter) -> Result
         }
     }
     for url in named.into_values() {
-        done.failed += 1;
-        let reason = format!("{url}: it is no duplicate whose body is kept as a difference");
-        done.failures.push(reason);
+        done.refused += 1;
+        let page = PAGES.get(&*committer.store, identity.id(url).as_bytes())?;
+        let reason = match page.as_ref().map(PageRecord::duplicate) {
+            None => "the crawl has not visited it",
+            Some(None) => "it is no duplicate",
+            Some(Some(it)) if it.tier == Tier::Raw => "it has the bytes of its original",
+            Some(Some(_)) => "it is a duplicate of another tier, or elsewhere",
+        };
+        done.failures.push(format!("{url}: {reason}"));
     }
     committer.pack(clock.now())?;
     committer.close_files()?;

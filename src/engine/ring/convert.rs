@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Instant;
 
-use super::converter::{ConvertOptions, Converter, Limits};
+use super::converter::{ConvertOptions, Converter, Limits, PATH};
 use bytes::Bytes;
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -27,9 +27,6 @@ const SAID: usize = 500;
 
 /// How the note begins that says why a converter failed.
 pub(crate) const CONVERTER_NOTE: &str = "converter: ";
-
-/// Where programs are looked for that are named without a path.
-const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// How programs are started so that they, and all that they start, end with us and see no network.
 const APART: [&str; 7] = [
@@ -174,7 +171,12 @@ impl Converters {
         }
         drop(group);
         match (status, answer) {
-            (Some(status), Some(answer)) if status.success() => Ok(answer),
+            (Some(status), Some(answer)) if status.success() => {
+                let has_text = answer.iter().any(|byte| !byte.is_ascii_whitespace());
+                has_text
+                    .then_some(answer)
+                    .ok_or_else(|| format!("{program} wrote nothing"))
+            }
             (status, _) => Err(failure(program, status, &said.unwrap_or_default())),
         }
     }
@@ -369,6 +371,7 @@ mod tests {
         let short =
             |options: &mut ConvertOptions| options.timeout = Span(Duration::from_millis(300));
         check("exit 3", |_| {}, "exit status: 3");
+        check("echo", |_| {}, "wrote nothing");
         check("echo 'not a PDF' >&2; exit 1", |_| {}, "1: not a PDF");
         check("sleep 600", short, "convert.timeout, 300ms");
         // What it has started goes too, and what closes its output and stays.

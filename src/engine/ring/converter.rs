@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs::Metadata;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
@@ -121,6 +124,40 @@ impl ConvertOptions {
             return Err(("convert.max_output", "more than 0, for each converter too"));
         }
         Ok(())
+    }
+}
+
+/// Where programs are looked for that are named without a path.
+pub(super) const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+impl ConvertOptions {
+    /// Returns what is wrong with the programs: one that is not there, or not to be run.
+    pub fn missing_programs(&self) -> Option<String> {
+        let is_program = |path: &Path| {
+            let file = path.metadata().ok().filter(Metadata::is_file);
+            file.is_some_and(|file| file.permissions().mode() & 0o111 != 0)
+        };
+        self.commands.iter().find_map(|(name, converter)| {
+            let program = converter.command.first()?;
+            let of = format!("the converter of {name}");
+            if Path::new(program).is_absolute() {
+                let reason = match Path::new(program) {
+                    path if is_program(path) => return None,
+                    path if path.exists() => "is not executable",
+                    _ => "is not there",
+                };
+                return Some(format!("{of}: {program} {reason}"));
+            }
+            if program.contains('/') {
+                return Some(format!(
+                    "{of}: {program} is no whole path; give it from / on"
+                ));
+            }
+            let mut places = PATH.split(':').map(|place| Path::new(place).join(program));
+            let is_there = places.any(|path| is_program(&path));
+            let places = PATH.replace(':', ", ");
+            (!is_there).then(|| format!("{of}: {program} is not in {places}; give its whole path"))
+        })
     }
 }
 
@@ -327,6 +364,28 @@ mod tests {
         assert_eq!(
             serde_json::from_value::<ConvertOptions>(kept).unwrap(),
             *options
+        );
+    }
+
+    #[test]
+    fn programs_must_be_there() {
+        let said = |command: &str| {
+            let commands = [("a/b".to_owned(), vec![command.to_owned()].into())].into();
+            let options = ConvertOptions {
+                commands,
+                ..ConvertOptions::default()
+            };
+            options.missing_programs().unwrap_or_default()
+        };
+        for command in ["sh", "/bin/sh"] {
+            assert_eq!(said(command), "");
+        }
+        assert!(said("no-such-program").contains("is not in /usr/local/bin, /usr/bin, /bin"));
+        assert!(said("/no/such").ends_with("/no/such is not there"));
+        assert!(said("./here").contains("is no whole path"));
+        assert!(
+            said("/dev/null").ends_with("is not there")
+                || said("/dev/null").ends_with("executable")
         );
     }
 

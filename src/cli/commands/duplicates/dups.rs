@@ -4,21 +4,22 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::sample::{Sample, write_diffs};
+use super::sample::{draw, write_diffs};
 use crate::cli::Failure;
 use crate::cli::inspector::Inspector;
 use crate::cli::shown::Data;
-use crate::dedup::DocumentId;
+use crate::dedup::{DocumentId, Tier};
 use crate::inspect::{Answer, Cluster, Member, Question};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gleaner dups --data-dir crawl | jq -r '[(.members | length), .original] | @tsv' | sort -rn | head
   gleaner dups --data-dir crawl --format csv > duplicates.csv
-  gleaner dups --data-dir crawl --sample 20 --diff
+  gleaner dups --data-dir crawl --sample 20 --tier near --diff
 
 Each line of JSON is a cluster with the fields cluster, original, stands, canonical and members, a
 list of objects with url, tier, distance, similarity, first_seen, last_checked and saved. Each line of
@@ -35,10 +36,24 @@ pub(crate) struct Arguments {
     /// Print N duplicates drawn at random, always the same ones, each with its cluster
     #[arg(long, value_name = "N")]
     sample: Option<usize>,
+    /// Draw from the duplicates of this tier only
+    #[arg(long, value_name = "TIER", requires = "sample", value_parser = tier())]
+    tier: Option<Tier>,
+    /// Draw others: another number draws other duplicates
+    #[arg(long, value_name = "N", requires = "sample", default_value_t)]
+    seed: u64,
     /// Print what the visible texts of these differ in from those of their originals, as unified
     /// diffs
     #[arg(long, requires = "sample", conflicts_with = "format")]
     diff: bool,
+}
+
+/// Parses the name of a tier.
+fn tier() -> impl TypedValueParser<Value = Tier> {
+    PossibleValuesParser::new(Tier::ALL.map(Tier::name)).map(|name| {
+        let mut tiers = Tier::ALL.into_iter();
+        tiers.find(|tier| tier.name() == name).unwrap_or(Tier::Near)
+    })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -68,40 +83,52 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure
     }
     let mut open = None;
     let mut from = None;
-    let mut sample = arguments.sample.map(Sample::new);
-    let mut write = |out: &mut BufWriter<_>, cluster: &Cluster| {
+    let write = |out: &mut BufWriter<_>, cluster: &Cluster, open: &mut _| {
         written(match arguments.format {
-            Format::Jsonl => write_json(out, cluster, &mut open),
+            Format::Jsonl => write_json(out, cluster, open),
             Format::Csv => write_csv(out, cluster),
         })
     };
-    loop {
+    if let Some(size) = arguments.sample {
+        let drawn = draw(&mut inspector, arguments.tier, (size, arguments.seed))?;
+        if arguments.diff {
+            let ended = write_diffs(&mut out, &drawn, &arguments.data_dir, &mut inspector);
+            return ended.and(written(out.flush()));
+        }
+        for mut cluster in drawn {
+            // Those of one cluster have a line each, too.
+            for member in std::mem::take(&mut cluster.members) {
+                let one = Cluster {
+                    members: vec![member],
+                    ..cluster.clone()
+                };
+                write(&mut out, &one, &mut open)?;
+                close(&mut out, &mut open)?;
+            }
+        }
+    }
+    while arguments.sample.is_none() {
         let Answer::Dups(part) = inspector.ask(Question::Dups { from })? else {
             return Err(Failure::other_answer());
         };
         for cluster in part.clusters {
-            match &mut sample {
-                Some(sample) => sample.meet(cluster),
-                None => write(&mut out, &cluster)?,
-            }
+            write(&mut out, &cluster, &mut open)?;
         }
         from = part.next;
         if from.is_none() {
             break;
         }
     }
-    let drawn = sample.map(Sample::drawn).unwrap_or_default();
-    if arguments.diff {
-        let ended = write_diffs(&mut out, &drawn, &arguments.data_dir, &mut inspector);
-        return ended.and(written(out.flush()));
-    }
-    for cluster in &drawn {
-        write(&mut out, cluster)?;
-    }
-    if open.is_some() {
-        written(out.write_all(b"]}\n"))?;
-    }
+    close(&mut out, &mut open)?;
     written(out.flush())
+}
+
+/// Ends the line of a cluster, if one is open.
+fn close(out: &mut impl Write, open: &mut Option<DocumentId>) -> Result<(), Failure> {
+    match open.take() {
+        Some(_) => written(out.write_all(b"]}\n")),
+        None => Ok(()),
+    }
 }
 
 fn written(result: io::Result<()>) -> Result<(), Failure> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::cli::exit::Exit;
-use crate::cli::{Failure, output};
+use crate::cli::{Failure, output, words};
 use crate::config;
 use crate::dedup::Tier;
 use crate::engine::{self, RestoreFilter, Restored, StoppedCrawl};
@@ -84,7 +84,7 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure
     for failure in &restored.failures {
         output::say(&format!("not restored: {failure}"));
     }
-    match restored.failed {
+    match restored.failed + restored.refused {
         0 => Ok(()),
         _ => Err(Failure::Answered(Exit::Failed)),
     }
@@ -110,13 +110,17 @@ fn in_words(verb: &str, restored: &Restored) -> String {
     };
     let not_kept = match restored.not_kept {
         0 => String::new(),
-        count => format!("; of {count} pages no body was kept"),
+        count => format!("; of {} no body was kept", words::count(count, "page")),
     };
     let failed = match restored.failed {
         0 => String::new(),
-        count => format!("; {count} pages could not be read"),
+        count => format!("; {} could not be read", words::count(count, "page")),
+    };
+    let refused = match restored.refused {
+        0 => String::new(),
+        count => format!("; {} not to be restored", words::count(count, "page")),
     };
     let bytes = restored.bytes;
-    let pages = crate::cli::words::count(sum, "page");
-    format!("{verb} {pages}{detail}, {bytes} bytes{not_kept}{failed}\n")
+    let pages = words::count(sum, "page");
+    format!("{verb} {pages}{detail}, {bytes} bytes{not_kept}{failed}{refused}\n")
 }

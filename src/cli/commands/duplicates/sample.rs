@@ -1,65 +1,52 @@
 //! A sample of the duplicates of a crawl, and what each differs in from its original.
 
+use std::collections::HashSet;
 use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context as _;
+use similar::TextDiff;
 
-use super::diff::unified;
 use super::show;
 use crate::cli::exit::Exit;
 use crate::cli::inspector::Inspector;
 use crate::cli::{Failure, output};
-use crate::dedup::shingle;
-use crate::engine::{Bodies, Texts};
-use crate::inspect::{Answer, Cluster, Question};
+use crate::dedup::Tier;
+use crate::engine::Texts;
+use crate::inspect::{Answer, Cluster, MAX_LISTED, Question, SampleFilter, text_of};
 
-/// Draws duplicates uniformly, without knowing how many there are.
-pub(super) struct Sample {
-    size: usize,
-    met: u64,
-    drawn: Vec<Cluster>,
-    seed: u64,
-}
+/// Lines of context around a change.
+const CONTEXT: usize = 3;
 
-impl Sample {
-    /// Draws at most `size` duplicates.
-    pub(super) fn new(size: usize) -> Self {
-        Self {
-            size,
-            met: 0,
-            drawn: Vec::new(),
-            seed: 0,
-        }
-    }
-
-    /// Meets the members of a cluster, or of a part of one.
-    pub(super) fn meet(&mut self, mut cluster: Cluster) {
-        let members = std::mem::take(&mut cluster.members);
-        for member in members {
-            let one = Cluster {
-                members: vec![member],
-                ..cluster.clone()
-            };
-            self.met += 1;
-            if self.drawn.len() < self.size {
-                self.drawn.push(one);
-                continue;
-            }
-            // The n-th takes a place with a probability of size / n (Vitter's algorithm R). The
-            // draw is the same each time, so that a sample can be talked about.
-            let place = usize::try_from(shingle::mix(self.met ^ self.seed) % self.met)
-                .unwrap_or(usize::MAX);
-            if let Some(drawn) = self.drawn.get_mut(place) {
-                *drawn = one;
+/// Draws duplicates, each as a cluster of one member.
+pub(super) fn draw(
+    inspector: &mut Inspector,
+    tier: Option<Tier>,
+    (size, seed): (usize, u64),
+) -> Result<Vec<Cluster>, Failure> {
+    let (mut drawn, mut known) = (Vec::new(), HashSet::new());
+    // What one answer cannot hold is drawn again.
+    for seed in (0..).map(|more| seed.wrapping_add(more)) {
+        let filter = SampleFilter {
+            tier,
+            size: (size - drawn.len()).min(MAX_LISTED),
+            seed,
+        };
+        let Answer::Sample(sample) = inspector.ask(Question::Sample(filter))? else {
+            return Err(Failure::other_answer());
+        };
+        let before = drawn.len();
+        for cluster in sample.drawn {
+            let url = cluster.members.first().map(|it| it.url.clone());
+            if url.is_some_and(|url| known.insert(url)) {
+                drawn.push(cluster);
             }
         }
+        if drawn.len() >= size || drawn.len() == before {
+            break;
+        }
     }
-
-    /// Returns what was drawn, each as a cluster of one member.
-    pub(super) fn drawn(self) -> Vec<Cluster> {
-        self.drawn
-    }
+    Ok(drawn)
 }
 
 /// Writes what the visible texts of duplicates differ in from those of their originals.
@@ -69,11 +56,11 @@ pub(super) fn write_diffs(
     data_dir: &Path,
     inspector: &mut Inspector,
 ) -> Result<(), Failure> {
-    let (bodies, texts) = (Bodies::of(data_dir), show::texts(data_dir));
+    let texts = show::texts(data_dir);
     let mut is_whole = true;
     for cluster in drawn {
         for member in &cluster.members {
-            let mut text = |url: &str| text_of(url, inspector, &bodies, &texts);
+            let mut text = |url: &str| visible(url, data_dir, inspector, &texts);
             let (old, new) = match (text(&cluster.original), text(&member.url)) {
                 (Ok(old), Ok(new)) => (old, new),
                 (Err(failure), _) | (_, Err(failure)) => {
@@ -104,11 +91,20 @@ pub(super) fn write_diffs(
     }
 }
 
+/// The hunks of a unified diff, empty if the texts are equal.
+fn unified(old: &str, new: &str) -> String {
+    // Each line ends, so that the last of both is the same line.
+    let (old, new) = (format!("{old}\n"), format!("{new}\n"));
+    let difference = TextDiff::from_lines(&old, &new);
+    let mut hunks = difference.unified_diff();
+    hunks.context_radius(CONTEXT).to_string()
+}
+
 /// Returns the visible text of a page, a line for each block.
-fn text_of(
+fn visible(
     url: &str,
+    data_dir: &Path,
     inspector: &mut Inspector,
-    bodies: &Bodies,
     texts: &Texts,
 ) -> Result<String, Failure> {
     let question = Question::Show {
@@ -118,53 +114,5 @@ fn text_of(
         return Err(Failure::other_answer());
     };
     let found = found.with_context(|| format!("the crawl has not visited {url}"))?;
-    let content = show::content(bodies, &found)?;
-    let page = texts.page(&found.url, &content);
-    Ok(page.map(|page| page.full_text).unwrap_or_default())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::dedup::{Similarity, Tier};
-    use crate::inspect::Member;
-
-    #[test]
-    fn every_duplicate_is_drawn_as_often_as_any_other() {
-        let member = |number: usize| Member {
-            url: number.to_string(),
-            tier: Tier::Near,
-            distance: 0,
-            similarity: Similarity::of(1.0),
-            first_seen: String::new(),
-            last_checked: String::new(),
-            saved: 0,
-        };
-        let mut thirds = [0; 3];
-        for many in 300..500 {
-            let mut sample = Sample {
-                seed: shingle::mix(many as u64),
-                ..Sample::new(30)
-            };
-            for at in 0..many {
-                sample.meet(Cluster {
-                    id: 1,
-                    original: String::new(),
-                    stands: true,
-                    canonical: String::new(),
-                    members: vec![member(at)],
-                });
-            }
-            let drawn = sample.drawn();
-            assert_eq!(drawn.len(), 30);
-            for cluster in drawn {
-                let at: usize = cluster.members[0].url.parse().unwrap();
-                thirds[at * 3 / many] += 1;
-            }
-        }
-        assert!(
-            thirds.iter().all(|third| (1_700..2_300).contains(third)),
-            "{thirds:?}"
-        );
-    }
+    Ok(text_of(data_dir, texts, &found)?.1)
 }

@@ -44,7 +44,7 @@ impl<'a> Fields<'a> {
     /// A line that has every field.
     fn known() -> Result<Map<String, Value>, Failure> {
         // A field that most pages do not have is left out of their lines.
-        let page = r#"{"tag": "", "group": {"url": "", "tier": "near", "similarity": 1},
+        let page = r#"{"tag": "", "unchanged_since": "", "group": {"url": "", "tier": "near", "similarity": 1},
             "supersedes": {"type": "metadata", "file": "", "offset": 0, "length": 0}}"#;
         let page: PageLine = serde_json::from_str(page).context("a page as JSON")?;
         let line = LogLine::default();

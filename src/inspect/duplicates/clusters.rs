@@ -5,10 +5,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Error, time_of};
 use crate::archive::RecordKind;
 use crate::dedup::{DocumentId, Similarity, Tier};
 use crate::engine::View;
+use crate::inspect::{Error, time_of};
 use crate::rows::cluster::Head;
 use crate::rows::{Fate, PAGES, PageRecord};
 use crate::store::{Store, Table, keys};
@@ -67,7 +67,7 @@ pub struct Member {
 }
 
 /// Reads the part of the clusters that begins at `from`.
-pub(super) fn dups(view: &View, from: Option<&Cursor>) -> Result<Dups, Error> {
+pub(in crate::inspect) fn dups(view: &View, from: Option<&Cursor>) -> Result<Dups, Error> {
     let store = view.store();
     let identity = view.identity()?;
     let from = from.and_then(|cursor| hex::decode(&cursor.0).ok());
@@ -100,7 +100,7 @@ pub(super) fn dups(view: &View, from: Option<&Cursor>) -> Result<Dups, Error> {
 }
 
 /// Adds a member to its cluster. Returns the bytes of the URLs added.
-fn add(
+pub(super) fn add(
     store: &dyn Store,
     identity: &Identity,
     cluster: DocumentId,

@@ -1,0 +1,15 @@
+//! The duplicates of a crawl: its clusters, a sample of them, what two pages differ in, and what
+//! people say of verdicts.
+
+mod clusters;
+mod compare;
+mod marks;
+mod sample;
+
+pub use clusters::{Cluster, Cursor, Dups, Member};
+pub use compare::{Comparison, Part, Side, compare, text_of};
+pub use marks::{Mark, Marked, MarksNow, Precision, Undo, mark, marks};
+pub use sample::{Sample, SampleFilter};
+
+pub(super) use clusters::dups;
+pub(super) use sample::sample;
