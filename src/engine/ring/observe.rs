@@ -15,7 +15,9 @@ use crate::handover::HandoverState;
 use crate::rows::Counters;
 
 /// What goes on at this moment.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct Gauges {
     /// Hosts in the working set.
     pub hosts_in_window: usize,
@@ -36,7 +38,9 @@ pub struct Gauges {
 }
 
 /// Approximate size of the bounded structures of a crawl, in bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct MemoryUse {
     /// Hosts in the working set, with their next URLs and addresses.
     #[serde(default)]
@@ -50,7 +54,7 @@ pub struct MemoryUse {
 }
 
 /// The most that a structure of a crawl may take by the plan of memory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MemoryShare {
     /// What it is.
     pub name: String,
@@ -59,7 +63,18 @@ pub struct MemoryShare {
 }
 
 /// What limits the speed of the crawl at this moment, as far as the scheduler knows.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(test, derive(strum::VariantArray))]
 #[strum(serialize_all = "kebab-case")]
@@ -273,6 +288,11 @@ impl Watch {
         *self.deferred.borrow()
     }
 
+    /// What each structure may take by the plan of memory.
+    pub fn shares(&self) -> &[MemoryShare] {
+        &self.shares
+    }
+
     /// The pulse of the committer.
     pub fn pulse(&self) -> &Pulse {
         &self.pulse
@@ -299,7 +319,7 @@ impl Watch {
 }
 
 /// The state of a crawl, as its process writes it to `status.json`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Status {
     /// Set while a process is crawling.
     pub running: bool,
