@@ -12,6 +12,7 @@ mod guard;
 mod kept;
 mod listen;
 mod routes;
+mod saved;
 mod table;
 
 use std::collections::BTreeMap;
@@ -32,6 +33,7 @@ use crate::engine::{Pulse, View};
 use crate::inspect;
 use answer::Failed;
 pub use listen::{ListenError, ListenOptions, Listening};
+pub use saved::saved_page;
 
 /// Number of questions that read the store at once.
 const READING: usize = 2;

@@ -164,10 +164,10 @@ function Spoken({ title, series, format }) {
   const times = series[0]?.points ?? [];
   const every = Math.max(1, Math.ceil(times.length / ROWS_READ));
   const shown = times.map((_, index) => index).filter((index) => (times.length - 1 - index) % every === 0);
-  return html`<table class="unseen"><caption>${title}</caption>
+  return html`<div class="unseen"><table><caption>${title}</caption>
     <thead><tr><th scope="col">time</th>${series.map((one) => html`<th scope="col" key=${one.key}>${one.name}</th>`)}</tr></thead>
     <tbody>${shown.map((index) => html`<tr key=${index}><th scope="row">${day(times[index][0])}</th>
-      ${series.map((one) => html`<td key=${one.key}>${one.points[index]?.[1] === null ? NONE : format(one.points[index]?.[1])}</td>`)}</tr>`)}</tbody></table>`;
+      ${series.map((one) => html`<td key=${one.key}>${one.points[index]?.[1] === null ? NONE : format(one.points[index]?.[1])}</td>`)}</tr>`)}</tbody></table></div>`;
 }
 
 // Parts of a whole in one bar.
@@ -200,7 +200,7 @@ export function Histogram({ title, rows, tone = 'v-near', height = 110 }) {
         <rect class=${`column${at === index ? ' held' : ''}`} x=${4 + index * step + Math.min(1, step / 8)} width=${Math.max(1, step - Math.min(2, step / 4))} y=${4 + inner * (1 - value / most)} height=${(inner * value) / most} rx="1.500" />
         ${index % every === 0 && html`<text class="tick" x=${4 + (index + 0.5) * step} y=${height - 5} text-anchor="middle">${name}</text>`}</g>`)}
     </svg>`}</div>
-    <table class="unseen"><caption>${title}</caption><tbody>${rows.map(([name, value]) => html`<tr key=${name}><th scope="row">${name}</th><td>${value}</td></tr>`)}</tbody></table></figure>`;
+    <div class="unseen"><table><caption>${title}</caption><tbody>${rows.map(([name, value]) => html`<tr key=${name}><th scope="row">${name}</th><td>${value}</td></tr>`)}</tbody></table></div></figure>`;
 }
 
 // What held at each time, as a strip: `marks` are [time, name] in order.

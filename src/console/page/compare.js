@@ -25,11 +25,11 @@ function useNarrow() {
 function Same({ text, isFirst, isLast }) {
   const [isOpen, setOpen] = useState(false);
   const all = text.split(/(?<=\s)/);
-  if (isOpen || all.length <= 2 * SHOWN + 12) return html`<span>${plain(text.replaceAll('\n', ' '))}</span>`;
+  if (isOpen || all.length <= 2 * SHOWN + 12) return html`<span>${plain(text)}</span>`;
   const begin = isFirst ? all.slice(0, SHOWN / 2) : all.slice(0, SHOWN);
   const end = isLast ? all.slice(-SHOWN / 2) : all.slice(-SHOWN);
   const folded = all.length - begin.length - end.length;
-  return html`<span>${plain(begin.join('').replaceAll('\n', ' '))}<button type="button" class="fold" onClick=${() => setOpen(true)}>… ${number(folded)} words the same …</button>${plain(end.join('').replaceAll('\n', ' '))}</span>`;
+  return html`<span>${plain(begin.join(''))}<button type="button" class="fold" onClick=${() => setOpen(true)}>… ${number(folded)} words the same …</button>${plain(end.join(''))}</span>`;
 }
 
 function Text({ parts, side }) {

@@ -106,7 +106,7 @@ const LEAST = [['', 'any size'], ['3', '3 or more'], ['10', '10 or more'], ['100
 // What a saved report has of the clusters, as the questions would choose.
 function chosen(data, min, tier) {
   if (!saved || !data) return data;
-  return { ...data, clusters: data.clusters.filter((it) => (it.duplicates ?? it.members.length) >= Number(min || 0) && (!tier || it.members.some((member) => member.tier === tier))) };
+  return { ...data, clusters: data.clusters.filter((it) => (it.duplicates ?? it.members.length) >= Number(min || 0) && (!tier || it.tiers?.[tier] > 0)) };
 }
 
 function Clusters({ query, go, status }) {
@@ -136,7 +136,7 @@ function Clusters({ query, go, status }) {
     ${!data && clusters.length === 0 ? html`<${Missing} answer=${answer} what="clusters" rows=${8} />` : clusters.length === 0 ? html`<${Empty} title="No clusters">${min || tier ? 'None is of this kind.' : 'No page was found to be a copy of another.'}<//>` : html`
     <div class="scroll"><table class="clusters"><thead><tr><th scope="col">original</th><th scope="col" class="n">duplicates</th><th scope="col" class="n">saved</th><th scope="col">tiers</th></tr></thead>
       <tbody>${shown.map((it, index) => {
-        const tiers = TIERS.map((kind) => [kind, it.members.filter((member) => member.tier === kind.key).length]).filter(([, value]) => value > 0);
+        const tiers = TIERS.map((kind) => [kind, it.tiers ? it.tiers[kind.key] ?? 0 : it.members.filter((member) => member.tier === kind.key).length]).filter(([, value]) => value > 0);
         return html`<tr key=${`${it.id} ${index}`}><td class="fill"><button type="button" class="link" onClick=${() => set({ cluster: it.id })}><bdi class="url">${plain(it.original)}</bdi></button></td>
           <td class="n">${number(it.duplicates ?? it.members.length)}</td><td class="n">${size(it.saved ?? it.members.reduce((sum, member) => sum + member.saved, 0))}</td>
           <td class="tiers">${tiers.map(([kind, value]) => html`<span key=${kind.key} title=${kind.says}><i class=${`dot v-${kind.key}`}></i>${kind.name} ${number(value)}</span>`)}</td></tr>`;

@@ -120,7 +120,7 @@ export function words(name) {
 }
 
 // Letters that would turn or hide what stands around them are shown as such.
-const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
+const UNSEEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
 
 export function plain(text) {
   return String(text ?? '').replace(UNSEEN, '\ufffd');

@@ -4,16 +4,17 @@
 import { html, useState } from './preact.js';
 import { post, useAnswer } from './api.js';
 import { refresh } from './live.js';
-import { count, number, plain, words } from './format.js';
+import { count, number, plain, quoted, words } from './format.js';
 import { Card, Choice, Command, commandOf, Empty, HostName, Icon, Missing, requeued, run, WebUrl, Window } from './parts.js';
 
 const WAYS = [['reason', 'by reason'], ['host', 'by host'], ['pattern', 'by pattern']];
 
 // What the table of omissions says, where the lists behind it cannot be asked for.
-function fromOmissions(data) {
+function fromOmissions(data, status) {
   if (!data) return null;
+  const lineOf = (it) => (it.command ? `${it.command.replace(/\bURL\b/, quoted(it.example ?? 'URL'))} --data-dir ${quoted(status?.data_dir ?? 'DIR')}` : null);
   const groups = (data.left_out ?? []).map((it) => ({
-    reason: it.reason, detail: it.detail, group: it.group, count: it.count, atLeast: it.at_least, unit: it.unit, examples: it.example ? [it.example] : [], command: it.command, readmit: null,
+    reason: it.reason, detail: it.detail, group: it.group, count: it.count, atLeast: it.at_least, unit: it.unit, examples: it.example ? [it.example] : [], command: lineOf(it), readmit: null,
   }));
   return { groups, command: data.command };
 }
@@ -58,7 +59,7 @@ export function NotFetched({ live, query, go }) {
   const asked = useAnswer('not-fetched', { by, reason: query.reason ?? null }, 0);
   const isPlain = asked.error?.isMissing === true;
   const omissions = useAnswer(isPlain ? 'left-out' : null, {}, 15_000);
-  const data = asked.data ?? (isPlain ? fromOmissions(omissions.data) : null);
+  const data = asked.data ?? (isPlain ? fromOmissions(omissions.data, live.status) : null);
   const [readmitted, setReadmitted] = useState(null);
   const wanted = query.reason ? (data?.groups ?? []).filter((it) => it.reason === query.reason || it.detail === query.reason) : data?.groups;
   // A reason that the lists do not know, as a class of failure, shows all of them.
