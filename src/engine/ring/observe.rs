@@ -8,11 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
+use strum::{IntoStaticStr, VariantArray};
 use tokio::sync::watch;
 
+use super::meters::Meters;
+use crate::engine::events::Events;
+use crate::engine::history::History;
 use crate::handover::HandoverState;
-use crate::rows::Counters;
+use crate::rows::{Counters, SavedBytes};
 
 /// What goes on at this moment.
 #[derive(
@@ -73,10 +76,10 @@ pub struct MemoryShare {
     Serialize,
     Deserialize,
     IntoStaticStr,
+    VariantArray,
     schemars::JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(test, derive(strum::VariantArray))]
 #[strum(serialize_all = "kebab-case")]
 pub enum Limit {
     /// Fetching has not begun.
@@ -111,6 +114,11 @@ pub enum Limit {
 }
 
 impl Limit {
+    /// Returns the names of all limits, each at its number.
+    pub fn names() -> Vec<&'static str> {
+        Self::VARIANTS.iter().map(|limit| limit.name()).collect()
+    }
+
     /// Returns the name in `status.json` and on the progress line.
     pub fn name(self) -> &'static str {
         self.into()
@@ -275,6 +283,11 @@ pub struct Watch {
     pub(crate) shares: Arc<[MemoryShare]>,
     /// How closed files of the archive leave.
     pub(crate) handover: watch::Receiver<Vec<HandoverState>>,
+    /// Bytes that deduplication saved by tier; `None` if they were not counted from the beginning.
+    pub(crate) saved: watch::Receiver<Option<SavedBytes>>,
+    pub(crate) meters: Meters,
+    pub(crate) history: History,
+    pub(crate) events: Events,
 }
 
 impl Watch {
@@ -306,6 +319,33 @@ impl Watch {
     /// Returns how closed files of the archive leave: one for each way out.
     pub fn handover(&self) -> Vec<HandoverState> {
         self.handover.borrow().clone()
+    }
+
+    /// Returns the bytes of bodies that did not have to be stored because they repeat others, by
+    /// the name of the tier, since the crawl began; `None` if it was begun by a version that did
+    /// not count them.
+    pub fn saved(&self) -> Option<SavedBytes> {
+        self.saved.borrow().clone()
+    }
+
+    /// Returns what is measured of this run.
+    pub fn meters(&self) -> &Meters {
+        &self.meters
+    }
+
+    /// Returns the history of the crawl.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Returns the events of this run.
+    pub fn events(&self) -> &Events {
+        &self.events
+    }
+
+    /// Returns the most that each structure may take by the plan of memory.
+    pub fn shares(&self) -> &[MemoryShare] {
+        &self.shares
     }
 
     /// Returns the memory use of the bounded structures.
@@ -374,8 +414,6 @@ impl Status {
 
 #[cfg(test)]
 mod tests {
-    use strum::VariantArray as _;
-
     use super::*;
 
     /// A crawl in full swing.
