@@ -17,14 +17,18 @@ pub(super) struct File {
     pub(super) text: &'static str,
 }
 
+impl File {
+    /// What kind of file it is, by the end of its name.
+    pub(super) fn kind(&self) -> &'static str {
+        self.name.rsplit_once('.').map_or("", |(_, kind)| kind)
+    }
+}
+
 macro_rules! files {
     ($($name:literal $path:literal),+ $(,)?) => {
         [$(File { name: $name, text: include_str!(concat!("page/", $path)) }),+]
     };
 }
-
-/// The page itself.
-const INDEX: &str = "index.html";
 
 /// The sheet, of the page and of saved reports.
 pub(super) const SHEET: &str = "style.css";
@@ -51,17 +55,20 @@ pub(super) const FILES: [File; 16] = files![
 
 /// The file of this name; the page itself is `index.html`.
 pub(super) fn asset(name: &str) -> Option<Asset> {
-    let File { name, text } = FILES.iter().find(|it| it.name == name)?;
-    let mime = match name.rsplit_once('.') {
-        _ if *name == INDEX => "text/html; charset=utf-8",
-        Some((_, "js")) => "text/javascript; charset=utf-8",
-        Some((_, "css")) => "text/css; charset=utf-8",
+    let file = FILES.iter().find(|it| it.name == name)?;
+    let mime = match file.kind() {
+        "html" => "text/html; charset=utf-8",
+        "js" => "text/javascript; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
         _ => "image/svg+xml",
     };
     Some(Asset {
-        bytes: text.as_bytes(),
+        bytes: file.text.as_bytes(),
         mime,
-        etag: format!("\"{:016x}\"", xxhash_rust::xxh3::xxh3_64(text.as_bytes())),
+        etag: format!(
+            "\"{:016x}\"",
+            xxhash_rust::xxh3::xxh3_64(file.text.as_bytes())
+        ),
     })
 }
 
@@ -93,7 +100,8 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_there_and_lies_beside() {
-        for File { name, text } in &FILES {
+        for file in &FILES {
+            let File { name, text } = file;
             for line in text.lines().filter(|it| it.starts_with("import ")) {
                 let from = line
                     .split("'./")
@@ -107,7 +115,7 @@ mod tests {
                     "{name} imports {from}, which does not stand before it"
                 );
             }
-            if name.ends_with(".html") {
+            if file.kind() == "html" {
                 for part in text.split("assets/").skip(1) {
                     let file = part.split('"').next().unwrap();
                     assert!(asset(file).is_some(), "{name} asks for {file}");

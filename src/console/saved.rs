@@ -42,7 +42,7 @@ fn text_of(name: &str) -> &'static str {
 
 /// All modules in one script, each in a function of its own.
 fn joined() -> String {
-    let modules = FILES.iter().filter(|it| it.name.ends_with(".js"));
+    let modules = FILES.iter().filter(|it| it.kind() == "js");
     let mut script = String::new();
     for File { name, text } in modules {
         let _ = writeln!(
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn modules_have_the_forms_that_are_known() {
-        for File { name, text } in FILES.iter().filter(|it| it.name.ends_with(".js")) {
+        for File { name, text } in FILES.iter().filter(|it| it.kind() == "js") {
             let function = as_function(text);
             let left = function
                 .lines()
