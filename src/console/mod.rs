@@ -12,6 +12,7 @@ mod guard;
 mod kept;
 mod listen;
 mod routes;
+mod stream;
 mod table;
 
 use std::collections::BTreeMap;
@@ -29,6 +30,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::control::Handles;
 use crate::engine::{Pulse, View};
+use crate::export::Reader;
 use crate::inspect;
 use answer::Failed;
 pub use listen::{ListenError, ListenOptions, Listening};
@@ -37,6 +39,8 @@ pub use listen::{ListenError, ListenOptions, Listening};
 const READING: usize = 2;
 /// Number of large bodies that are received at once.
 const LARGE_BODIES: usize = 4;
+/// Number of clients that follow pages or events at once: so many connections stay free.
+const FOLLOWERS: usize = 32;
 /// Number of threads that may block: those that read the store, and those that read files for who
 /// follows the crawl.
 const THREADS: usize = 6;
@@ -76,6 +80,8 @@ pub struct Crawling {
     pub handles: Handles,
     /// Its settings.
     pub settings: Arc<dyn Settings>,
+    /// Reads the texts of its pages.
+    pub reader: Arc<Reader>,
 }
 
 /// The console. Dropping it ends what it serves, and the thread.
@@ -98,6 +104,10 @@ struct Hub {
     access: guard::Access,
     reading: Arc<Semaphore>,
     large_bodies: Semaphore,
+    /// Who follows the crawl, and whose turn it is to read of it.
+    followers: Arc<Semaphore>,
+    following: Arc<Semaphore>,
+    ending: watch::Receiver<bool>,
     /// Steps of the committer, and when they became so many.
     beats: Mutex<Option<(u64, Instant)>>,
     kept: routes::Answers,
@@ -123,6 +133,9 @@ impl Console {
             access,
             reading: Arc::new(Semaphore::new(READING)),
             large_bodies: Semaphore::new(LARGE_BODIES),
+            followers: Arc::new(Semaphore::new(FOLLOWERS)),
+            following: Arc::new(Semaphore::new(READING)),
+            ending: ending.clone(),
             beats: Mutex::default(),
             kept: routes::Answers::default(),
         });

@@ -296,14 +296,14 @@ impl Watch {
         self.counters.borrow().clone()
     }
 
+    /// Waits for the next commit; false if there will be none.
+    pub async fn committed(&mut self) -> bool {
+        self.counters.changed().await.is_ok()
+    }
+
     /// Number of URLs that are deferred.
     pub fn deferred(&self) -> u64 {
         *self.deferred.borrow()
-    }
-
-    /// What each structure may take by the plan of memory.
-    pub fn shares(&self) -> &[MemoryShare] {
-        &self.shares
     }
 
     /// The pulse of the committer.
