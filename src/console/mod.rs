@@ -13,6 +13,7 @@ mod kept;
 mod listen;
 mod routes;
 mod saved;
+mod stream;
 mod table;
 
 use std::collections::BTreeMap;
@@ -30,6 +31,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::control::Handles;
 use crate::engine::{Pulse, View};
+use crate::export::Reader;
 use crate::inspect;
 use answer::Failed;
 pub use listen::{ListenError, ListenOptions, Listening};
@@ -39,6 +41,8 @@ pub use saved::saved_page;
 const READING: usize = 2;
 /// Number of large bodies that are received at once.
 const LARGE_BODIES: usize = 4;
+/// Number of clients that follow pages or events at once: so many connections stay free.
+const FOLLOWERS: usize = 32;
 /// Number of threads that may block: those that read the store, and those that read files for who
 /// follows the crawl.
 const THREADS: usize = 6;
@@ -78,6 +82,8 @@ pub struct Crawling {
     pub handles: Handles,
     /// Its settings.
     pub settings: Arc<dyn Settings>,
+    /// Reads the texts of its pages.
+    pub reader: Arc<Reader>,
 }
 
 /// The console. Dropping it ends what it serves, and the thread.
@@ -100,6 +106,10 @@ struct Hub {
     access: guard::Access,
     reading: Arc<Semaphore>,
     large_bodies: Semaphore,
+    /// Who follows the crawl, and whose turn it is to read of it.
+    followers: Arc<Semaphore>,
+    following: Arc<Semaphore>,
+    ending: watch::Receiver<bool>,
     /// Steps of the committer, and when they became so many.
     beats: Mutex<Option<(u64, Instant)>>,
     kept: routes::Answers,
@@ -125,6 +135,9 @@ impl Console {
             access,
             reading: Arc::new(Semaphore::new(READING)),
             large_bodies: Semaphore::new(LARGE_BODIES),
+            followers: Arc::new(Semaphore::new(FOLLOWERS)),
+            following: Arc::new(Semaphore::new(READING)),
+            ending: ending.clone(),
             beats: Mutex::default(),
             kept: routes::Answers::default(),
         });

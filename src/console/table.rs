@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::answer::{Failed, Json};
 use super::guard::{Ends, HEADERS, Needs};
-use super::routes::{health, hosts, page, questions, status, steer};
+use super::routes::{follow, health, hosts, page, questions, status, steer};
 use super::{Hub, Shared};
 
 /// A route.
@@ -96,6 +96,21 @@ pub(super) fn routes() -> Vec<Route> {
             "/api/v1/config",
             "Every setting and who set it.",
             get(status::config),
+        ),
+        Route::get(
+            "/api/v1/history",
+            "Counters and gauges over time.",
+            get(follow::history),
+        ),
+        Route::get(
+            "/api/v1/events",
+            "What happens, as lines of JSON or server-sent events.",
+            get(follow::events),
+        ),
+        Route::read(
+            "/api/v1/pages",
+            "The pages, in the order of their commits, as lines of JSON.",
+            get(follow::pages),
         ),
         Route::read("/api/v1/hosts", "The hosts, sorted.", get(hosts::hosts)),
         Route::read(

@@ -1,15 +1,18 @@
 //! The console of a crawl: where it listens, and the settings that it shows and changes.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 
+use super::duplicates::show::texts;
 use super::reload::Reloading;
 use crate::cli::output::Screen;
 use crate::cli::{Failure, help};
 use crate::config::{Config, Flag};
 use crate::console::{Console, Crawling, ListenError, ListenOptions, Listening};
 use crate::control::Handles;
+use crate::export::Reader;
 
 /// The flags of the console.
 #[derive(Debug, Clone, Args)]
@@ -70,16 +73,13 @@ pub(super) fn open(config: &Config, screen: &Screen) -> Result<Option<Console>, 
 }
 
 /// Shows a crawl that is open.
-pub(super) fn show(
-    console: Option<&Console>,
-    handles: &Handles,
-    reloading: &std::sync::Arc<Reloading>,
-) {
+pub(super) fn show(console: Option<&Console>, handles: &Handles, reloading: &Arc<Reloading>) {
     if let Some(console) = console {
         console.show(Crawling {
             directory: reloading.directory().to_owned(),
             handles: handles.clone(),
             settings: reloading.clone(),
+            reader: Arc::new(Reader::new(texts(reloading.directory()))),
         });
     }
 }

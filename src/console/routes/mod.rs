@@ -1,5 +1,6 @@
 //! What each route does.
 
+pub(super) mod follow;
 pub(super) mod health;
 pub(super) mod hosts;
 pub(super) mod page;

@@ -296,6 +296,11 @@ impl Watch {
         self.counters.borrow().clone()
     }
 
+    /// Waits for the next commit; false if there will be none.
+    pub async fn committed(&mut self) -> bool {
+        self.counters.changed().await.is_ok()
+    }
+
     /// Number of URLs that are deferred.
     pub fn deferred(&self) -> u64 {
         *self.deferred.borrow()

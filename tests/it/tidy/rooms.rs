@@ -63,7 +63,7 @@ pub(super) const ROOMS: [(&str, &[&str]); 27] = [
     (
         "console",
         &[
-            "url", "dedup", "frontier", "engine", "inspect", "control", "export",
+            "url", "page", "dedup", "frontier", "engine", "inspect", "control", "export",
         ],
     ),
     (
