@@ -214,8 +214,10 @@ impl Browser {
     #[track_caller]
     pub(crate) fn fill(&mut self, selector: &str, text: &str) {
         let selector = json!(selector);
-        self.wait(&format!("Boolean(document.querySelector({selector}))"));
-        self.value(&format!("document.querySelector({selector}).focus()"));
+        self.wait(&format!(
+            "(document.querySelector({selector})?.focus(), \
+             document.activeElement?.matches({selector}))"
+        ));
         self.call("Input.insertText", json!({ "text": text }));
     }
 

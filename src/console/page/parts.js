@@ -1,6 +1,6 @@
 // The pieces of which the pages are made.
 
-import { html, useEffect, useRef, useState } from './preact.js';
+import { html, useEffect, useLayoutEffect, useRef, useState } from './preact.js';
 import { count, inLetters, isWeb, NONE, number, plain, quoted, share, words } from './format.js';
 import { saved } from './api.js';
 
@@ -150,7 +150,7 @@ export function Bars({ rows, label, format = number, all = null, limit = 8 }) {
 // A window over the page: a dialog of the browser, which keeps the focus and closes on Escape.
 export function Window({ title, onClose, drawer = false, children }) {
   const dialog = useRef(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const element = dialog.current;
     const before = document.activeElement;
     element.showModal();
