@@ -16,6 +16,13 @@ const SORTS = [
   ['time', 'time', (host) => host.time_ms],
 ];
 
+const ROBOTS = {
+  unknown: 'not asked for yet',
+  none: 'there is none: all is allowed',
+  unavailable: 'could not be had: nothing is allowed for now',
+  rules: 'read',
+};
+
 // How a host stands: held, parked, failing, waiting for its turn, or with nothing to do.
 export function standing(host) {
   if (host.held) return ['idle', 'held'];
@@ -46,14 +53,15 @@ function Row({ host, onOpen }) {
 }
 
 function Visit({ visit }) {
-  const verdict = visit.verdict ?? (visit.failure ? 'failed' : '');
   return html`<tr><td><time datetime=${visit.time} title=${visit.time}>${clock(visit.time)}</time></td><td class="n">${visit.status || NONE}</td>
-    <td>${verdict ? html`<${TierChip} tier=${verdict} />` : NONE}</td><td class="fill"><${WebUrl} url=${visit.url} short=${true} />${visit.failure && html`<small>${plain(visit.failure)}</small>`}</td></tr>`;
+    <td>${visit.verdict ? html`<${TierChip} tier=${visit.verdict} />` : NONE}</td><td class="fill"><${WebUrl} url=${visit.url} short=${true} />${visit.annotation && html`<small>${plain(visit.annotation)}</small>`}</td></tr>`;
 }
 
 function Detail({ name, row, onClose, status, onChange }) {
   const answer = useAnswer(saved ? null : `hosts/${encodeURIComponent(name)}`, {}, 5_000);
   const host = answer.data ?? row;
+  const visits = host?.last_visits ?? (Array.isArray(host?.visits) ? host.visits : []);
+  const answers = typeof host?.visits === 'number' ? host.visits : row?.visits ?? null;
   const canWrite = !saved && status && !status.read_only;
   const act = (what, done) => run(() => post(`hosts/${encodeURIComponent(name)}/${what}`), done).then(() => {
     answer.again();
@@ -70,20 +78,20 @@ function Detail({ name, row, onClose, status, onChange }) {
       <button type="button" onClick=${() => act('retry', requeued)}>Retry what failed</button></p>`}
     <${Facts} facts=${[
       ['queued', count(host.queued, 'URL')],
-      ['visits', number(host.visits)],
+      ['visits', answers !== null && number(answers)],
       ['received', size(host.bytes)],
-      ['duplicates', host.duplicates === undefined ? null : `${number(host.duplicates)} (${share(host.duplicates, host.judged ?? host.visits)})`],
-      ['time of answers', host.time_ms > 0 ? `${duration(host.time_ms)} in all, ${duration(host.time_ms / Math.max(1, host.visits))} each` : null],
+      ['duplicates', host.duplicates === undefined ? null : `${number(host.duplicates)} (${share(host.duplicates, host.judged ?? answers)})`],
+      ['time of answers', host.time_ms > 0 ? `${duration(host.time_ms)} in all, ${duration(host.time_ms / Math.max(1, answers ?? 1))} each` : null],
       ['next visit', host.queued > 0 || host.parked ? ago(host.due, now()) : null],
       ['failures', host.failures > 0 ? `${host.failures} in a row, the last: ${words(host.trouble)}` : null],
       ['held', host.held_since ? `since ${day(host.held_since)}` : host.held ? 'until it is released' : null],
       ['Crawl-delay', host.crawl_delay_ms ? duration(host.crawl_delay_ms) : null],
-      ['robots.txt', robots ? html`${plain(robots.line ?? robots.answer ?? robots.state ?? 'read')}${robots.age ? ` (${plain(robots.age)} old)` : robots.age_seconds ? ` (${duration(robots.age_seconds * 1000)} old)` : ''}` : null],
+      ['robots.txt', robots && html`${ROBOTS[robots.state] ?? words(robots.state)}${robots.reason ? html`: ${plain(robots.reason)}` : ''}${robots.until ? html` <small>asked for again ${ago(robots.until, now())}</small>` : ''}`],
       ['sitemaps', robots?.sitemaps?.length > 0 ? html`<ul class="plainlist">${robots.sitemaps.map((url) => html`<li key=${url}><${WebUrl} url=${url} /></li>`)}</ul>` : null],
     ]} />
+    ${robots?.text && html`<details><summary>What its robots.txt says</summary><pre class="toml" tabindex="0">${plain(robots.text)}</pre></details>`}
     ${host.kinds?.length > 0 && html`<h3>Kinds of URLs that say nothing new</h3><ul class="plainlist">${host.kinds.map((kind) => html`<li key=${kind.what}><code>${plain(kind.what)}</code> <small>${kind.closed ? `${number(kind.deferred)} put off` : 'matters after all'}, ${number(kind.sampled)} samples, ${number(kind.found)} said something</small></li>`)}</ul>`}
-    ${host.patterns?.length > 0 && html`<h3>Patterns served later</h3><ul class="plainlist">${host.patterns.map((it) => html`<li><code>${plain(it.pattern ?? it.what ?? it)}</code></li>`)}</ul>`}
-    ${(host.last_visits ?? host.recent)?.length > 0 && html`<h3>Last visits</h3><div class="scroll"><table class="plain"><tbody>${(host.last_visits ?? host.recent).map((visit, index) => html`<${Visit} key=${index} visit=${visit} />`)}</tbody></table></div>`}
+    ${visits.length > 0 && html`<h3>Last visits</h3><div class="scroll"><table class="plain"><tbody>${visits.map((visit, index) => html`<${Visit} key=${index} visit=${visit} />`)}</tbody></table></div>`}
     <${Command} line=${host.command ?? commandOf(status, 'queue ls', `--host ${bare}`, '--urls 100')} />`}
   <//>`;
 }

@@ -7,7 +7,13 @@ import { ago, clock, count, number, plain, rate, share, short, size, sizeRate, s
 import { Badge, Bars, Card, Choice, commandOf, Empty, HostName, Interval, Missing, requeued, run, TIERS, VERDICTS, Waiting, WebUrl } from './parts.js';
 import { Parts, points, Strip, TimeChart } from './charts.js';
 
-const RANGES = [['1s', '5 min', 2_000], ['10s', '1 h', 10_000], ['1m', '24 h', 60_000], ['all', 'all', 60_000]];
+// Resolutions: what they are called, how often they are asked for, and how far back they go.
+const RANGES = [
+  ['1s', '5 min', 2_000, 300_000],
+  ['10s', '1 h', 10_000, 3_600_000],
+  ['1m', '24 h', 60_000, 86_400_000],
+  ['all', 'all', 60_000, Infinity],
+];
 
 // What each limit means for whoever runs the crawl: the sentence, and what would change it.
 const LIMITS = {
@@ -85,17 +91,19 @@ function Limited({ status, history }) {
   const column = history ? history.series.indexOf('limit') + 1 : 0;
   const names = history?.limits ?? LIMIT_NAMES;
   const marks = useMemo(() => (column > 0 ? history.rows.filter((row) => row[column] !== null && row[column] !== undefined).map((row) => [row[0], names[row[column]] ?? 'starting']) : []), [history, column]);
+  // Each holds until the next is noted; rows are not evenly spread.
   const held = new Map();
-  for (const [, name] of marks) held.set(name, (held.get(name) ?? 0) + 1);
-  const rows = [...held].sort((a, b) => b[1] - a[1]);
+  marks.forEach(([time, name], at) => held.set(name, (held.get(name) ?? 0) + (marks[at + 1]?.[0] ?? time) - time));
+  const rows = [...held].filter(([, time]) => time > 0).sort((a, b) => b[1] - a[1]);
+  const all = rows.reduce((sum, [, time]) => sum + time, 0);
   const counters = status.counters ?? {};
   const due = Math.max(0, (counters.queued ?? 0) - (counters.parked ?? 0));
   const isRunning = status.running !== false;
   return html`<section class="card limit" aria-label="What limits it?"><header><h2>What limits it?</h2></header>
     ${isRunning
-      ? html`<p class="lead"><span class=${`limitname ${level}`}>${words(limit)}</span></p><p class="advice">${status.limit_text ? plain(status.limit_text) : ''} ${advice}</p>`
+      ? html`<p class="lead"><span class=${`limitname ${level}`}>${words(limit)}</span></p><p class="advice">${advice} ${status.limit_text && html`<small>${plain(status.limit_text)}</small>`}</p>`
       : html`<p class="lead"><span class="limitname idle">not running</span></p>`}
-    ${rows.length > 0 && html`<${Strip} title="What limited the crawl" marks=${marks} tones=${limitTone} /><p class="held">${rows.slice(0, 4).map(([name, times]) => html`<span key=${name}><i class=${`dot ${limitTone(name)}`}></i>${words(name)} <b>${share(times, marks.length)}</b></span>`)}</p>`}
+    ${rows.length > 0 && html`<${Strip} title="What limited the crawl" marks=${marks} tones=${limitTone} /><p class="held">${rows.slice(0, 4).map(([name, time]) => html`<span key=${name}><i class=${`dot ${limitTone(name)}`}></i>${words(name)} <b>${share(time, all)}</b></span>`)}</p>`}
     ${isRunning && status.per_minute > 0 && due > 0 && html`<p class="muted">${number(counters.queued)} URLs wait: at least ${span((due * 60) / status.per_minute)} at this speed.</p>`}
   </section>`;
 }
@@ -208,11 +216,11 @@ function Links({ status }) {
     ${links.length === 0 ? html`<${Empty} title="No links yet" />` : html`<${Bars} label="Links by admission" all=${all} rows=${links.map(([name, value]) => ({ key: name, name: words(name), value, tone: name === 'admitted' ? 'c-1' : 'v-plain', href: ['admitted', 'known'].includes(name) ? null : `#/not-fetched?reason=${encodeURIComponent(name)}` }))} />`}<//>`;
 }
 
-function Memory({ status }) {
+function Memory({ status, rss }) {
   const now = [['window', 'hosts and their next URLs', status.memory?.window], ['urls seen', 'filter and recent URLs', status.memory?.urls_seen], ['new keys', 'until the next checkpoint', status.memory?.new_keys]];
   const shares = status.shares ?? [];
   if (status.running === false) return null;
-  return html`<${Card} title="Memory" says=${status.rss ? `${size(status.rss)} of this process` : 'by structure'}>
+  return html`<${Card} title="Memory" says=${rss > 0 ? `${size(rss)} of this process` : 'by structure'}>
     <${Bars} label="Memory by structure" format=${size} rows=${now.map(([name, note, value]) => ({ key: name, name, note, value: value ?? 0, tone: 'c-2' }))} />
     ${shares.length > 0 && html`<details><summary>At most, by the plan of memory</summary><${Bars} label="Plan of memory" format=${size} limit=${30} rows=${shares.map((it) => ({ key: it.name, name: it.name, value: it.bytes }))} /></details>`}<//>`;
 }
@@ -231,20 +239,26 @@ function Events({ live }) {
 export function Overview({ live }) {
   const [range, setRange] = useState(saved ? 'all' : '1s');
   const [cursor, setCursor] = useState(null);
-  const [, , every] = RANGES.find(([key]) => key === range);
-  const history = useAnswer('history', { res: range }, every);
+  const [, , every, back] = RANGES.find(([key]) => key === range);
+  const asked = useAnswer('history', { res: range }, every);
+  // After a restart the finest rows are few, and older ones stand before them.
+  const history = useMemo(() => {
+    const rows = asked.data?.rows ?? [];
+    const from = (rows.at(-1)?.[0] ?? 0) - back;
+    return asked.data ? { ...asked.data, rows: rows.filter(([time]) => time >= from) } : null;
+  }, [asked.data, back]);
   const report = useAnswer('report', {}, 60_000);
   const marks = useAnswer('marks', {}, 60_000);
   const leftOut = useAnswer('left-out', {}, 15_000);
   const { status } = live;
   if (!status) return live.error ? html`<${Empty} title="The crawl does not answer">${plain(live.error.message)}<//>` : html`<${Waiting} rows=${8} />`;
-  const rows = history.data?.rows ?? [];
+  const rows = history?.rows ?? [];
   return html`<div class="overview">
-    <div class="pair"><${Health} status=${status} /><${Limited} status=${status} history=${history.data} /></div>
+    <div class="pair"><${Health} status=${status} /><${Limited} status=${status} history=${history} /></div>
     <${Keys} status=${status} />
     <${Card} title="Over time" wide=${true} actions=${!saved && html`<${Choice} label="Time shown" value=${range} options=${RANGES.map(([key, name]) => [key, name])} onChange=${setRange} />`}>
-      ${history.data && rows.length > 0 ? html`<div class="curves"><${Curves} history=${history.data} cursor=${cursor} onCursor=${setCursor} /></div>` : history.data ? html`<${Empty} title="No history yet">Curves begin with the first seconds of a run.<//>` : html`<${Missing} answer=${history} what="history" />`}<//>
+      ${rows.length > 0 ? html`<div class="curves"><${Curves} history=${history} cursor=${cursor} onCursor=${setCursor} /></div>` : history ? html`<${Empty} title="No history yet">Curves begin with the first seconds of a run.<//>` : html`<${Missing} answer=${asked} what="history" />`}<//>
     <${Dropped} status=${status} report=${report} marks=${marks} />
-    <div class="columns"><${LeftOut} status=${status} omissions=${leftOut.data ?? report.data ?? status} /><${Failures} status=${status} /><${Links} status=${status} /><${Memory} status=${status} /></div>
+    <div class="columns"><${LeftOut} status=${status} omissions=${leftOut.data ?? report.data ?? status} /><${Failures} status=${status} /><${Links} status=${status} /><${Memory} status=${status} rss=${rows.at(-1)?.[(history?.series.indexOf('rss') ?? -1) + 1]} /></div>
     <${Events} live=${live} /></div>`;
 }
