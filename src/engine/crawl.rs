@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::clock::Clock;
 use super::commit::Committer;
 use super::forget;
+use super::history::History;
 use super::ring::Open;
 use super::ring::control::Command;
 use super::ring::leaving::start_handover;
@@ -47,6 +48,7 @@ pub struct Crawl {
     pub(super) commands: mpsc::Receiver<Command>,
     pub(super) plan: MemoryPlan,
     pub(super) handover: watch::Sender<Vec<HandoverState>>,
+    pub(super) history: History,
 }
 
 impl Crawl {
@@ -86,6 +88,7 @@ impl Crawl {
             &committer.store,
             path.as_ref(),
             options.clone(),
+            committer.events.clone(),
         );
         Ok(Self {
             directory,
@@ -99,6 +102,7 @@ impl Crawl {
             commands,
             plan,
             handover: watch::Sender::default(),
+            history: History::open(path.as_ref(), Clock::start().now()),
         })
     }
 
@@ -122,6 +126,10 @@ impl Crawl {
             pulse: self.committer.pulse.clone(),
             shares: self.plan.shares().into(),
             handover: self.handover.subscribe(),
+            saved: self.committer.saved.subscribe(),
+            meters: self.committer.meters.clone(),
+            history: self.history.clone(),
+            events: self.committer.events.clone(),
         }
     }
 
@@ -135,7 +143,7 @@ impl Crawl {
     pub fn nothing_to_do(&mut self, stop: &StopHandle) -> Result<Summary, Error> {
         self.committer.close_files()?;
         let handover = start_handover(
-            &self.committer,
+            &mut self.committer,
             &self.options,
             self.directory.path(),
             &self.handover,

@@ -38,7 +38,7 @@ const WHY: &str = "gleaner why URL";
 const RETRY_BUDGET: &str = "gleaner retry --class budget";
 
 /// What a crawl left out since it began, and the seeds that gave nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Omissions {
     /// What was left out, by group, the most frequent reason of each first.
     pub left_out: Vec<Omission>,
@@ -50,7 +50,7 @@ pub struct Omissions {
 }
 
 /// The hosts that send pages that say nothing until their scripts run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ScriptShells {
     /// Number of such hosts.
     pub hosts: u64,
@@ -61,7 +61,7 @@ pub struct ScriptShells {
 }
 
 /// A host that sends pages that need JavaScript.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ShellHost {
     /// Scheme, name and port.
     pub host: String,
@@ -70,7 +70,7 @@ pub struct ShellHost {
 }
 
 /// What was left out for one reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Omission {
     /// What was left out.
     pub group: OmissionGroup,
@@ -95,7 +95,9 @@ pub struct Omission {
 }
 
 /// What was left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum OmissionGroup {
     /// URLs that the crawl admitted and did not fetch.
@@ -111,7 +113,7 @@ pub enum OmissionGroup {
 }
 
 /// What is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OmissionUnit {
     /// URLs, each counted once.
@@ -125,7 +127,7 @@ pub enum OmissionUnit {
 }
 
 /// The seeds that gave nothing: neither they nor what they redirect to was answered with a page.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LostSeeds {
     /// Number of seeds that were given.
     pub seeds: u64,

@@ -1,10 +1,12 @@
-//! The status file, for processes other than the one that crawls.
+//! The observer of a run: the status file, for processes other than the one that crawls, and the
+//! history.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::clock::Clock;
+use super::history::Historian;
 use super::{Error, Status, Watch};
 use crate::frontier::Moment;
 
@@ -70,7 +72,7 @@ impl Pace {
     }
 }
 
-/// Writes `status.json`.
+/// Writes `status.json` and the history.
 #[derive(Clone)]
 pub(crate) struct Observer {
     directory: PathBuf,
@@ -88,12 +90,14 @@ impl Observer {
         }
     }
 
-    /// Writes the file once a second, until dropped.
+    /// Writes once a second, until dropped.
     pub(crate) async fn run(self) {
         let mut ticks = tokio::time::interval(Duration::from_secs(1));
         let mut pace = Pace::default();
+        let mut historian = Historian::new(self.watch.clone(), self.clock.now());
         loop {
             ticks.tick().await;
+            historian.note(self.clock.now(), false);
             let left = self.watch.counters().left_queues();
             let per_minute = pace.after(self.clock.elapsed(), left);
             if let Err(error) = self.write(true, false, per_minute) {
@@ -102,9 +106,10 @@ impl Observer {
         }
     }
 
-    /// Writes the file at the end of a run. `complete` says that no visit of it is unknown to its
+    /// Writes at the end of a run. `complete` says that no visit of it is unknown to its
     /// commits.
     pub(crate) fn write_end(&self, complete: bool) -> Result<(), Error> {
+        Historian::new(self.watch.clone(), self.clock.now()).note(self.clock.now(), true);
         self.write(false, complete, 0)
     }
 

@@ -24,6 +24,7 @@ use crate::page::sitemap::EntryKind;
 use crate::page::{Link, Page, Requisites, Wishes};
 use crate::url::{HostKey, UrlId};
 
+use super::events::{Events, Happening};
 use super::forget::ForgetPart;
 use super::messages::SeedsAdded;
 use super::options::LiveOptions;
@@ -280,8 +281,11 @@ impl Analysed {
 
     /// Turns the visit into an internal failure: nothing of its response is kept or followed. A
     /// robots.txt keeps its rules and loses the sitemaps that it names.
-    pub(crate) fn fail_internally(&mut self, why: &str) {
-        tracing::error!(url = %self.fetched.task.url, why, "the visit is recorded as failed");
+    pub(crate) fn fail_internally(&mut self, why: &str, events: &Events) {
+        events.tell(&Happening::VisitFailed {
+            url: self.fetched.task.url.to_string(),
+            why: why.to_owned(),
+        });
         self.fingerprints = Err(Ineligible::Status);
         if let Findings::Robots { sitemaps, .. } = &mut self.findings {
             sitemaps.clear();

@@ -15,6 +15,8 @@ mod similar;
 
 mod deferred;
 mod glance;
+mod host_list;
+mod host_story;
 mod hosts;
 mod learned;
 mod not_fetched;
@@ -38,20 +40,28 @@ pub(crate) use chain::chain;
 pub use check::{Checked, PartChecked, check};
 pub use deferred::{DeferredFilter, DeferredNow, MAX_DEFERRED_LISTED};
 pub use duplicates::{
-    Cluster, Comparison, Cursor, Dups, Mark, Marked, MarksNow, Member, Part, Precision, Sample,
-    SampleFilter, Side, Undo, compare, mark, marks, text_of,
+    Cluster, ClusterFilter, Comparison, Cursor, Dups, Mark, Marked, MarksNow, Member, Part,
+    Precision, Sample, SampleFilter, Side, Undo, compare, mark, marks, text_of,
 };
+pub(crate) use duplicates::{cluster, clusters};
 pub use feed::{Feed, Outlook};
-pub use glance::{DiskUse, LastError};
+pub use glance::{DiskUse, LastError, VisitSeen};
+pub use host_list::{HostList, HostPlace, HostRow, HostSort, list_hosts};
+pub(crate) use host_story::host_story;
+pub use host_story::{HostRobots, HostStory, RobotsHeld};
 pub use hosts::{HostNow, HostsNow};
+pub(crate) use learned::learned;
 pub use learned::{Learned, LearnedKind};
 pub use not_fetched::{GroupedBy, NotFetched, Passed};
 pub use refused::{BudgetNow, RefusedNow};
+pub(crate) use report::report;
 pub use report::{ClusterFigures, HostDuplicates, Report, ReportOptions, TierFigures};
 pub use shown::Shown;
+pub(crate) use similar::similar;
 pub use similar::{Original, Similar, SimilarPage, Subject};
 pub use status::{StatusNow, status};
 pub use waiting::{WaitingFilter, WaitingNow};
+pub(crate) use why::why;
 pub use why::{AdmissionNow, LinksCut, QueuedNow, RobotsAnswer, RobotsNow, UrlState, Visited, Why};
 
 use crate::dedup::Features;

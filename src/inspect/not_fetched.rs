@@ -22,7 +22,9 @@ const MAX_GROUPS: usize = 10_000;
 const EXAMPLES: usize = 3;
 
 /// What makes a group.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum GroupedBy {
     /// The reason alone.
@@ -35,7 +37,7 @@ pub enum GroupedBy {
 }
 
 /// What was not fetched.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NotFetched {
     /// The groups with the most URLs, at most [`MAX_LISTED`].
     pub groups: Vec<Passed>,
@@ -44,7 +46,7 @@ pub struct NotFetched {
 }
 
 /// A group of what was not fetched.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Passed {
     /// The reason, as in `left_out` of `gleaner status --json`.
     pub reason: String,

@@ -12,16 +12,16 @@ use crate::engine::{self, DirectoryError, Omissions, Status, StoppedCrawl};
 use crate::rows::deferred_urls;
 
 /// The state of a crawl, as `gleaner status` shows it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct StatusNow {
     /// Counters, and for a running crawl what is going on, as that process last wrote it.
     #[serde(flatten)]
     pub status: Status,
     /// The hosts with the most queued URLs and failures; `None` while a process runs the crawl,
-    /// which answers [`Question::Hosts`](super::Question::Hosts).
+    /// which is asked for them.
     pub hosts: Option<HostsNow>,
     /// What was left out and why, and the seeds that gave nothing; `None` while a process runs the
-    /// crawl, which answers [`Question::LeftOut`](super::Question::LeftOut).
+    /// crawl, which is asked for them.
     #[serde(flatten)]
     pub omissions: Option<Omissions>,
     /// The room that the crawl takes and has; `None` if the disk does not tell.
@@ -54,6 +54,18 @@ pub fn status(path: &Path) -> Result<StatusNow, Error> {
     now.disk = DiskUse::of(path);
     now.last_error = last_error(path);
     Ok(now)
+}
+
+impl StatusNow {
+    /// Adds to what a running crawl knows of itself what its data directory tells.
+    pub fn beside(path: &Path, status: Status) -> Self {
+        Self {
+            status,
+            disk: DiskUse::of(path),
+            last_error: last_error(path),
+            ..Self::default()
+        }
+    }
 }
 
 fn state(path: &Path) -> Result<StatusNow, Error> {

@@ -43,7 +43,7 @@ impl LinksCut {
 }
 
 /// Explains what happened to a URL, and how the current options treat it.
-pub(super) fn why(view: &View, url: &str) -> Result<Why, Error> {
+pub(crate) fn why(view: &View, url: &str) -> Result<Why, Error> {
     let url = &crate::url::parse(url).map_err(|source| Error::Url {
         url: url.to_owned(),
         source,

@@ -16,6 +16,7 @@ mod left_out;
 mod likeness;
 mod page_record;
 mod rank;
+mod saved;
 mod tally;
 mod visit_verdict;
 
@@ -31,6 +32,7 @@ pub use left_out::{LeftOut, LostSeed, Reason, ReasonKind, RefusedUrl};
 pub use likeness::Likeness;
 pub use page_record::{Duplicate, Fate, Judgement, PageRecord, Revisit};
 pub use rank::{Claim, Merits, Rank};
+pub use saved::{SavedBytes, add_saved, saved_bytes};
 pub use tally::{Named, Tally};
 pub use visit_verdict::VisitVerdict;
 

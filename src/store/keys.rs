@@ -77,6 +77,9 @@ pub mod meta {
     pub const RETIRED: &[u8] = b"retired/";
     /// Number of URLs that are deferred.
     pub const DEFERRED: &[u8] = b"deferred";
+    /// Bytes that did not have to be stored, by tier, in a crawl that has counted them from the
+    /// beginning.
+    pub const SAVED: &[u8] = b"saved";
     /// Prefix of the pages that were being read when a process died, by URL id (16 bytes); the row
     /// says how often.
     pub const DEATHS: &[u8] = b"deaths/";

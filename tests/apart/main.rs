@@ -7,6 +7,7 @@
 //!
 //! - `need`: what a test may need, and whether this machine has it.
 //! - `child`: this binary again, as the process that a test kills.
+//! - `console`: the page of the console, in a browser.
 //! - `guard`, `hostile`: which addresses are contacted, in a network of their own.
 //! - `faults`: I/O calls that fail, power cuts, damaged files, clocks that jump.
 //! - `full_disk`: a file system that fills up.
@@ -17,6 +18,7 @@
 mod child;
 mod need;
 
+mod console;
 mod documents;
 mod faults;
 mod full_disk;
@@ -29,6 +31,9 @@ mod tools;
 
 #[path = "../support/audit.rs"]
 mod audit;
+
+#[path = "../support/browser.rs"]
+mod browser;
 
 #[path = "../support/dns.rs"]
 mod dns;
@@ -86,6 +91,11 @@ fn tests() -> Vec<Test> {
     let network = || Need::Network(guard::ADDRESSES);
     let hosts = || Need::Network(&hostile_hosts::PRIVATE);
     tests![
+        console::a_report_opens_from_disk: Need::Browser,
+        console::axe_finds_no_serious_fault: Need::Axe,
+        console::it_fits_a_phone_and_the_dark: Need::Browser,
+        console::the_page_shows_a_crawl_and_steers_it: Need::Browser,
+        console::what_pages_say_stays_text: Need::Browser,
         documents::killed_and_lost: Need::Nothing,
         faults::clocks_that_jump: Need::Faults,
         faults::daemons_whose_clock_was_ahead: Need::Faults,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::faults;
+use crate::{browser, faults};
 
 /// Tells the process inside a network that it is.
 const INSIDE: &str = "TEST_IN_A_NETWORK_OF_ITS_OWN";
@@ -25,6 +25,11 @@ pub(crate) enum Need {
     ManyFaults,
     /// A program.
     Program(&'static str),
+    /// A browser that understands the protocol of Chromium.
+    Browser,
+    /// The same, and the rules by which pages are checked for accessibility, installed by
+    /// `tests/tools/install`.
+    Axe,
     /// A module of Python, installed by `tests/tools/install`.
     Python(&'static str),
 }
@@ -37,6 +42,8 @@ impl Need {
             Self::Network(_) | Self::FileSystem => "needs unshare".to_owned(),
             Self::Faults => "needs a C compiler".to_owned(),
             Self::ManyFaults => "needs FAULT_TRIALS".to_owned(),
+            Self::Browser => "needs Chromium".to_owned(),
+            Self::Axe => "needs Chromium and axe-core".to_owned(),
             Self::Program(name) | Self::Python(name) => format!("needs {name}"),
         }
     }
@@ -64,6 +71,16 @@ impl Need {
                 Some(_) => faults::missing(),
                 None => Some("a long run is asked for by FAULT_TRIALS".to_owned()),
             },
+            Self::Browser => browser::found().is_none().then(|| {
+                format!(
+                    "there is no Chromium in the path, and {} names none",
+                    browser::VARIABLE
+                )
+            }),
+            Self::Axe => Self::Browser.missing().or_else(|| {
+                (!axe().is_file())
+                    .then(|| "axe-core is not installed: run tests/tools/install".to_owned())
+            }),
             // Some know one of the two.
             Self::Program(name) => (!succeeds(Command::new(name).arg("--version"))
                 && !succeeds(Command::new(name).arg("-v")))
@@ -145,8 +162,18 @@ pub(crate) fn name_space() -> Option<&'static [&'static str]> {
     *WAY.get_or_init(|| WAYS.iter().find(can).copied())
 }
 
+/// Where `tests/tools/install` installs.
+fn tools() -> PathBuf {
+    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    target.with_file_name("test-tools")
+}
+
 /// The Python into which `tests/tools/install` installs.
 pub(crate) fn python() -> PathBuf {
-    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    target.with_file_name("test-tools").join("bin/python3")
+    tools().join("bin/python3")
+}
+
+/// The rules by which pages are checked for accessibility.
+pub(crate) fn axe() -> PathBuf {
+    tools().join("axe.min.js")
 }

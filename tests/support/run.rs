@@ -155,16 +155,28 @@ impl Running {
         assert!(self.says_before_its_end(part), "no line with {part:?}");
     }
 
+    /// Waits for a line of standard error with this, and returns it.
+    #[track_caller]
+    pub(crate) fn line(&self, part: &str) -> String {
+        let found = self.line_before_its_end(part);
+        found.unwrap_or_else(|| panic!("no line with {part:?}"))
+    }
+
     /// Waits until standard error has a line with this, or has ended.
     #[track_caller]
     pub(crate) fn says_before_its_end(&self, part: &str) -> bool {
+        self.line_before_its_end(part).is_some()
+    }
+
+    #[track_caller]
+    fn line_before_its_end(&self, part: &str) -> Option<String> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left) {
-                Ok(line) if line.contains(part) => return true,
+                Ok(line) if line.contains(part) => return Some(line),
                 Ok(_) => {}
-                Err(RecvTimeoutError::Disconnected) => return false,
+                Err(RecvTimeoutError::Disconnected) => return None,
                 Err(RecvTimeoutError::Timeout) => panic!("no line with {part:?} in {PATIENCE:?}"),
             }
         }

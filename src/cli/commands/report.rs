@@ -1,13 +1,17 @@
-//! `gleaner report`: the results of deduplication, for people and as JSON.
+//! `gleaner report`: the results of deduplication, for people, as JSON and as a page.
+
+mod saved;
 
 use std::fmt::Write as _;
+use std::fs;
 use std::path::PathBuf;
 
+use anyhow::Context as _;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
 use crate::cli::inspector::Inspector;
-use crate::cli::{Failure, left_out, output};
+use crate::cli::{Failure, left_out, output, words};
 use crate::inspect::{Answer, MAX_LISTED, Question, Report, ReportOptions};
 
 #[derive(Debug, Args)]
@@ -15,8 +19,10 @@ use crate::inspect::{Answer, MAX_LISTED, Question, Report, ReportOptions};
   gleaner report --data-dir crawl
   gleaner report --data-dir crawl --json | jq '.tiers[] | [.tier, .pages, .saved]'
   gleaner report --data-dir crawl --min-pages 100 --top 10
+  gleaner report --data-dir crawl -o report.html
 
-The crawl may be running.")]
+The HTML file has the overview, the hosts and the clusters of the page that `gleaner daemon --listen`
+serves, with their curves; it opens from disk and needs nothing else. The crawl may be running.")]
 pub(crate) struct Arguments {
     /// Data directory of the crawl
     #[arg(long, value_name = "DIR")]
@@ -30,6 +36,9 @@ pub(crate) struct Arguments {
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
+    /// Write a page with curves, hosts and clusters to this HTML file instead
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["json", "top", "min_pages"])]
+    output: Option<PathBuf>,
 }
 
 /// Parses a number of rows to list.
@@ -38,6 +47,13 @@ pub(super) fn listed() -> RangedU64ValueParser<usize> {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if let Some(path) = &arguments.output {
+        let page = saved::page(&arguments.data_dir)?;
+        fs::write(path, &page).with_context(|| format!("cannot write {}", path.display()))?;
+        let (size, path) = (words::size(page.len() as u64), path.display());
+        output::say(&format!("{path}: {size}; open it in a browser"));
+        return Ok(());
+    }
     let question = Question::Report(ReportOptions {
         top: arguments.top,
         min_pages: arguments.min_pages,

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use super::{Gate, Origin, Source};
 use crate::engine::Error;
 use crate::engine::commit::{Group, Said, VisitEffects};
+use crate::engine::events::Happening;
 use crate::engine::visit::Fetched;
 use crate::fetch::{Failure, Outcome};
 use crate::frontier::{Block, Purpose, QueuedUrl, class_of};
@@ -94,7 +95,7 @@ fn ask_over_http(
         true => Origin::OtherForm,
         false => Origin::Seed,
     };
-    group.set.said.push(Said {
+    group.set.happened.push(Happening::SeedOverHttp {
         url: seed.url.clone(),
         reason: failure.message.clone(),
         instead: url.into(),

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::lookups::{Lookups, SEEN_RUNS};
 use crate::dedup::DocumentId;
 use crate::engine::error::Error;
+use crate::engine::events::{Events, Happening};
 use crate::engine::failpoint::{Failpoint, Step};
 use crate::journal::FetchLog;
 use crate::rows::{CrawlState, Delta, DiskState};
@@ -74,6 +75,7 @@ pub(super) struct Site<'a> {
     pub(super) disk: &'a mut DiskState,
     pub(super) log: &'a FetchLog,
     pub(super) failpoint: &'a mut Option<Failpoint>,
+    pub(super) events: &'a Events,
 }
 
 impl Checkpoints {
@@ -165,7 +167,9 @@ impl Checkpoints {
         site.store.commit(batch, Durability::Disk)?;
         Failpoint::reach(site.failpoint, Step::DeltasRemoved);
         seen.save_if_due(&catalog[SEEN_RUNS], site.state.sequence);
-        tracing::info!(sequence = begun.through, "checkpoint");
+        site.events.tell(&Happening::Checkpoint {
+            sequence: begun.through,
+        });
         Ok(())
     }
 }

@@ -14,7 +14,7 @@ pub(crate) use changing::read_scope;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
 
@@ -33,19 +33,23 @@ use crate::engine::again::{Expiry, Revisits, forget_robots, never_asked, remembe
 use crate::engine::clock::Clock;
 use crate::engine::error::Error;
 use crate::engine::event::Event;
+use crate::engine::events::{Events, Happening};
 use crate::engine::failpoint::{Failpoint, Step};
 use crate::engine::requeue::PutBack;
 use crate::engine::ring::gather::gather;
+use crate::engine::ring::meters::Meters;
 use crate::engine::ring::observe::{MemoryUse, Pulse};
 use crate::engine::ring::suspects::Suspects;
 use crate::engine::ring::turns::Turns;
-use crate::engine::visit::{Analysed, Entry, Findings, KnownPages, Receipt, UsedUp};
+use crate::engine::visit::{Analysed, Entry, Findings, KnownPages, Receipt};
 use crate::engine::work::Committing;
 use crate::fetch::Guard;
-use crate::frontier::{Moment, Spender};
+use crate::frontier::Moment;
 use crate::handover::Closed;
 use crate::journal::FetchLog;
-use crate::rows::{ArchiveNames, Counters, CrawlState, DiskState, deferred_urls};
+use crate::rows::{
+    ArchiveNames, Counters, CrawlState, DiskState, SavedBytes, add_saved, deferred_urls,
+};
 use crate::store::{Durability, Store, Table, encode, keys};
 use crate::url::HostKey;
 
@@ -88,6 +92,12 @@ pub(crate) struct Committer {
     /// Number of URLs that are deferred.
     pub(crate) deferred: watch::Sender<u64>,
     pub(crate) memory: watch::Sender<MemoryUse>,
+    /// Bytes that did not have to be stored, by tier.
+    pub(crate) saved: watch::Sender<Option<SavedBytes>>,
+    pub(crate) meters: Meters,
+    pub(crate) events: Events,
+    /// Which files were closed when that was last told.
+    pub(crate) told_closed: Closed,
 }
 
 /// Whether the space of queues is being reclaimed.
@@ -220,7 +230,7 @@ impl Committer {
             }
             Collected::Panicked => {
                 for visit in &mut visits {
-                    visit.fail_internally("judging the visit panicked");
+                    visit.fail_internally("judging the visit panicked", &self.events);
                 }
                 match self.judge(&visits)? {
                     Collected::Changes(set) => receipts.extend(self.write(*set)?),
@@ -286,7 +296,7 @@ impl Committer {
             match judged {
                 Collected::Changes(set) => receipts.extend(self.write(*set)?),
                 Collected::Panicked => {
-                    visit.fail_internally("reading the sitemap's entries panicked");
+                    visit.fail_internally("reading the sitemap's entries panicked", &self.events);
                     break;
                 }
             }
@@ -393,6 +403,7 @@ impl Committer {
     }
 
     fn write_with(&mut self, mut set: WriteSet, packs_all: bool) -> Result<Vec<Receipt>, Error> {
+        let (begun, now) = (Instant::now(), set.now);
         Failpoint::reach(&mut self.failpoint, Step::Judged);
         self.pulse.beat();
         let records = std::mem::take(&mut set.records);
@@ -418,27 +429,35 @@ impl Committer {
         set.state.sequence += 1;
         let receipts = std::mem::take(&mut set.receipts);
         let moved = std::mem::take(&mut set.moved);
-        let said = std::mem::take(&mut set.said);
+        let mut happened = std::mem::take(&mut set.happened);
         let (soonest_revisit, has_orphans) = (set.soonest_revisit, set.has_orphans);
         let templates = std::mem::take(&mut set.templates);
         let sequence = set.state.sequence;
         let written = (self.lookups.templates).write(&templates, sequence, &mut set.batch);
         set.batch
             .put(Table::Meta, keys::meta::TIME, encode(&set.now));
-        let prepared = set.prepare()?;
+        let is_first = sequence == 1;
+        let saved = add_saved(
+            self.saved.borrow().as_ref(),
+            &set.saved,
+            is_first,
+            &mut set.batch,
+        );
+        let mut prepared = set.prepare()?;
+        happened.append(&mut prepared.happened);
         self.store.commit(prepared.batch, Durability::Disk)?;
         Failpoint::reach(&mut self.failpoint, Step::Committed);
         self.pulse.beat();
         (self.state, self.disk) = (prepared.state, prepared.disk);
         self.texts.committed(shelved);
         self.move_scope(moved);
-        Self::say(said);
+        happened.iter().for_each(|it| self.events.tell(it));
         self.tell_closed();
         self.log.acknowledge()?;
         receipts
             .iter()
             .flat_map(|it| &it.spent)
-            .for_each(warn_of_budget);
+            .for_each(|used_up| self.events.tell(&Happening::UsedUp(used_up.clone())));
         if prepared.delta_bytes > 0 {
             let (delta, bytes) = (&prepared.delta, prepared.delta_bytes);
             self.checkpoints.add(self.state.sequence, delta, bytes);
@@ -448,6 +467,11 @@ impl Committer {
         self.revisits.committed(soonest_revisit, has_orphans);
         self.counters.send_replace(self.state.counters.clone());
         self.deferred.send_replace(deferred_urls(&*self.store)?);
+        if saved.is_some() {
+            self.saved.send_replace(saved);
+        }
+        self.meters
+            .committed(self.state.sequence, begun.elapsed(), now);
         self.memory.send_replace(MemoryUse {
             urls_seen: self.lookups.seen.memory_bytes(),
             new_keys: self.checkpoints.memory_bytes(),
@@ -512,6 +536,7 @@ impl Committer {
             disk: &mut self.disk,
             log: &self.log,
             failpoint: &mut self.failpoint,
+            events: &self.events,
         };
         (&mut self.checkpoints, site)
     }
@@ -538,23 +563,6 @@ impl Committer {
             self.reclaiming = Reclaiming::Begun { left };
             self.store.reclaim(Table::Queue);
         }
-    }
-}
-
-/// Says that what is left of a host or a domain is given up.
-fn warn_of_budget(used_up: &UsedUp) {
-    let setting = used_up.setting;
-    match &used_up.by {
-        Spender::Host(host) => tracing::warn!(
-            %host,
-            setting,
-            "the budget of a host is used up: its remaining URLs are given up, and its pages are not visited again unless the setting is raised"
-        ),
-        Spender::Domain(domain) => tracing::warn!(
-            domain = domain.as_str(),
-            setting,
-            "the budget of a domain is used up: its remaining URLs are given up, and its pages are not visited again unless the setting is raised"
-        ),
     }
 }
 

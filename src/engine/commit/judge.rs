@@ -500,6 +500,12 @@ fn answered(
 ) -> Fate {
     if judged.previous.is_none() {
         count_answer(judged, exchange, &mut group.set.state.counters);
+        if let Verdict::Duplicate(repeat) = &judged.verdict
+            && !places.keep_body()
+        {
+            let saved = group.set.saved.entry(repeat.tier.name().to_owned());
+            *saved.or_default() += exchange.body.len() as u64;
+        }
     }
     let size = exchange.body.len() as u64;
     if let Purpose::Sitemap { level } = judged.analysed.fetched.task.queued.purpose {

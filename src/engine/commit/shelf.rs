@@ -161,7 +161,7 @@ impl Shelf {
     }
 
     /// Returns the end that was last given to the store.
-    pub(super) fn end(&self) -> Tail {
+    pub(crate) fn end(&self) -> Tail {
         self.end
     }
 

@@ -20,6 +20,7 @@ use crate::archive::Record;
 use crate::dedup::own::Lines;
 use crate::dedup::{Document, DocumentId, Pending};
 use crate::engine::Error;
+use crate::engine::events::Happening;
 use crate::engine::visit::{KeptBody, Receipt};
 use crate::frontier::{
     Admission, HostState, Moment, QueuedRow, RobotsRow, domain_spent, file_by_due_time, is_by_page,
@@ -27,14 +28,15 @@ use crate::frontier::{
 };
 use crate::learn::{Change, Spent, Template};
 use crate::rows::{
-    CrawlState, Delta, DiskState, Fate, LostSeed, PAGES, PageRecord, Reason, RefusedUrl, Tally,
+    CrawlState, Delta, DiskState, Fate, LostSeed, PAGES, PageRecord, Reason, RefusedUrl,
+    SavedBytes, Tally,
 };
 use crate::sites::SiteName;
 use crate::store::{Batch, Store, Table, decode, encode, keys};
 use crate::url::{HostKey, Site, UrlId};
 use parked::Parked;
+pub(crate) use seeds::Moved;
 use seeds::SeedRows;
-pub(crate) use seeds::{Moved, Said};
 use told::{Before, tell_robots};
 
 /// The changes of a group.
@@ -102,8 +104,10 @@ pub(crate) struct WriteSet {
     pub(super) deferred_count: Option<(u64, u64)>,
     /// Where seeds have moved to: it is in scope from then on.
     pub(crate) moved: Vec<Moved>,
-    /// What is said once the group is committed.
-    pub(crate) said: Vec<Said>,
+    /// What is told once the group is committed.
+    pub(crate) happened: Vec<Happening>,
+    /// Bytes of bodies that the group does not store because they repeat others, by tier.
+    pub(crate) saved: SavedBytes,
     seeds: SeedRows,
     /// URLs that were forgotten, told to come back, and are queued by the group.
     pub(crate) came_back: HashSet<UrlId>,
@@ -158,6 +162,8 @@ pub(crate) struct Prepared {
     pub(crate) delta: Delta,
     /// Length of the delta's row in bytes; 0 if the group adds nothing.
     pub(crate) delta_bytes: usize,
+    /// What is told of hosts once it is committed.
+    pub(crate) happened: Vec<Happening>,
 }
 
 impl WriteSet {
@@ -205,7 +211,8 @@ impl WriteSet {
             deferred: BTreeMap::new(),
             deferred_count: None,
             moved: Vec::new(),
-            said: Vec::new(),
+            happened: Vec::new(),
+            saved: SavedBytes::default(),
             seeds: SeedRows::default(),
             came_back: HashSet::new(),
             parked: Parked::default(),
@@ -519,11 +526,12 @@ impl WriteSet {
             batch.put(Table::Robots, host.as_str(), encode(&answer.row));
         }
         let (mut parked, mut new_hosts) = (Parked::default(), 0);
+        let mut happened = Vec::new();
         for mut row in self.hosts {
             parked.add(&row.state);
             if row.is_changed {
                 new_hosts += u64::from(!row.before.is_known());
-                row.before.tell(&row.host, &row.state);
+                happened.extend(row.before.tell(&row.host, &row.state));
                 put_queued(&row.host, row.queued, &mut batch);
                 file_by_due_time(&row.host, &mut row.state, &mut batch);
                 batch.put(Table::Hosts, row.host.as_str(), encode(&row.state));
@@ -587,6 +595,7 @@ impl WriteSet {
             disk,
             delta,
             delta_bytes,
+            happened,
         })
     }
 }

@@ -5,6 +5,7 @@ use super::{deferred, hearsay, novelty, restless, rows, shells};
 use crate::dedup::{Repeat, Tier, Verdict};
 use crate::engine::Error;
 use crate::engine::commit::Group;
+use crate::engine::events::Happening;
 use crate::engine::visit::Judged;
 use crate::frontier::{FetchTask, HostState, LAST, Policies, Policy, QueuedUrl, class_of};
 use crate::learn::{
@@ -259,14 +260,21 @@ fn tell(url: &Url, before: &[KindId], rows: &mut HostRows<'_, '_>) -> Result<(),
     for kind in now.iter().filter(|kind| !before.contains(kind)) {
         rows.group.set.state.counters.demoted += 1;
         if let Some(ledger) = rows.ledger(*kind)? {
-            let name = ledger.name;
-            tracing::info!("host {host}: URLs like {name} say nothing new, by {url}: deferred");
+            rows.group.set.happened.push(Happening::Closed {
+                host: host.clone(),
+                has_slot: ledger.slot.is_some(),
+                kind: ledger.name,
+                url: url.to_string(),
+            });
         }
     }
     for kind in before.iter().filter(|kind| !now.contains(kind)) {
         if let Some(ledger) = rows.ledger(*kind)? {
-            let name = ledger.name;
-            tracing::info!("host {host}: URLs like {name} matter after all, by {url}");
+            rows.group.set.happened.push(Happening::Opened {
+                host: host.clone(),
+                kind: ledger.name,
+                url: url.to_string(),
+            });
         }
     }
     Ok(())

@@ -18,16 +18,22 @@ use crate::archive::{
 use crate::engine::Options;
 use crate::engine::admission::{ForgottenNow, Gate};
 use crate::engine::again::{Expiry, Revisits};
+use crate::engine::clock::Clock;
 use crate::engine::commit::{
     Bodies, CheckpointLimits, Checkpoints, Committer, Reclaiming, Shelf, end_of_texts, read_scope,
 };
 use crate::engine::error::Error;
+use crate::engine::events::Events;
 use crate::engine::failpoint::Failpoint;
+use crate::engine::ring::meters::Meters;
 use crate::engine::ring::observe::{MemoryUse, Pulse};
 use crate::fetch::{Authority, Guard};
 use crate::frontier::{Forgotten, RobotsMode, SharedPolicies};
+use crate::handover::Closed;
 use crate::journal::FetchLog;
-use crate::rows::{ArchiveNames, Counters, CrawlState, DiskState, deferred_urls};
+use crate::rows::{
+    ArchiveNames, Counters, CrawlState, DiskState, SavedBytes, deferred_urls, saved_bytes,
+};
 use crate::store::{Batch, Durability, Store, Table, decode, encode, for_each, keys};
 
 /// What the rest of the engine shares with a committer; it stays the same when the committer is
@@ -38,6 +44,9 @@ pub(super) struct Shared {
     counters: watch::Sender<Counters>,
     deferred: watch::Sender<u64>,
     memory: watch::Sender<MemoryUse>,
+    saved: watch::Sender<Option<SavedBytes>>,
+    meters: Meters,
+    events: Events,
 }
 
 impl Shared {
@@ -53,6 +62,9 @@ impl Shared {
             counters: watch::Sender::new(state.counters.clone()),
             deferred: watch::Sender::new(deferred_urls(store)?),
             memory: watch::Sender::new(MemoryUse::default()),
+            saved: watch::Sender::new(saved_bytes(store, state)?),
+            meters: Meters::default(),
+            events: Events::new(Clock::start().now()),
         })
     }
 }
@@ -102,7 +114,11 @@ pub(super) fn promote(
         counters,
         deferred,
         memory,
+        saved,
+        meters,
+        events,
     } = shared;
+    meters.begin(state.sequence);
     counters.send_replace(state.counters.clone());
 
     let limits = CheckpointLimits {
@@ -114,6 +130,10 @@ pub(super) fn promote(
         Some(row) => Some(decode(Table::Meta, &row)?),
         None => None,
     };
+    let told_closed = Closed {
+        pages: disk.archive.segment,
+        texts: texts.end().segment,
+    };
     let forgotten = Forgotten::read(&*store)?;
     let is_forgetting = store.get(Table::Meta, keys::meta::FORGETTING)?.is_some();
     let revisits = Revisits::open(options.revisit.clone(), &*store, state.revisits_from)?;
@@ -121,6 +141,9 @@ pub(super) fn promote(
         counters,
         deferred,
         memory,
+        saved,
+        meters,
+        events,
         store,
         archive: Box::new(archive),
         texts,
@@ -154,6 +177,7 @@ pub(super) fn promote(
         pulse: Pulse::default(),
         suspects: Arc::default(),
         reclaiming: Reclaiming::No,
+        told_closed,
         last_commit,
     })
 }

@@ -20,6 +20,7 @@ use super::room::{Room, Share};
 use super::since::LookBack;
 use super::suspects::Suspects;
 use crate::dedup::Ineligible;
+use crate::engine::events::{Events, Happening};
 use crate::engine::visit::{Analysed, Entry, Fetched, Findings, Listed, Since, SitemapList};
 use crate::fetch::{
     self, Cut, DECODED_LENGTH, DecodeBounds, Exchange, Failure, FailureClass, Outcome,
@@ -53,6 +54,8 @@ pub(crate) struct Analysts {
     pub(crate) suspects: Arc<Suspects>,
     /// What earlier crawls hold, if pages are compared with that.
     pub(crate) since: Option<Arc<LookBack>>,
+    /// Who is told of pages that cannot be read; `None` outside a run.
+    pub(crate) events: Option<Events>,
 }
 
 /// An instant after which nothing more is read. Visits that wait then are left to the next run,
@@ -84,6 +87,7 @@ impl Analysts {
             left_undone: LeftUndone::default(),
             suspects: Arc::default(),
             since: None,
+            events: None,
         }
     }
 
@@ -138,10 +142,19 @@ impl Analysts {
         let id = fetched.task.queued.id;
         if let Some(deaths) = self.suspects.died_too_often(id) {
             let why = format!("gleaner died {deaths} times while this page was read");
-            tracing::error!(url = %fetched.task.url, why, "the page is not read any more");
+            self.tell(&Happening::NotRead {
+                url: fetched.task.url.to_string(),
+                why: why.clone(),
+            });
             fetched.outcome = Outcome::Failed(Failure::new(FailureClass::Internal, why));
         }
         self.suspects.during(number, id, || self.analyse(fetched))
+    }
+
+    fn tell(&self, happening: &Happening) {
+        if let Some(events) = &self.events {
+            events.tell(happening);
+        }
     }
 
     pub(crate) fn analyse(&self, mut fetched: Fetched) -> Analysed {
@@ -187,7 +200,9 @@ impl Analysts {
             if let Ok(read) = read {
                 (findings, signed, notes, requisites) = read;
             } else {
-                tracing::error!(url = %fetched.task.url, "gleaner failed on this page; please report this bug");
+                self.tell(&Happening::Unreadable {
+                    url: fetched.task.url.to_string(),
+                });
                 let failure = Failure::new(FailureClass::Internal, "reading the page failed");
                 fetched.outcome = Outcome::Failed(failure);
             }

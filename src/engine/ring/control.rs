@@ -10,6 +10,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::engine::again::find;
+use crate::engine::events::{Events, Happening};
 use crate::engine::forget::{Finder, ForgetCursor, ForgetDone, ForgetOrder, ForgetPart};
 use crate::engine::messages::{Over, SeedsAdded};
 use crate::engine::requeue::{PutBack, Retried, RetryCursor, RetryFilter};
@@ -56,6 +57,7 @@ pub struct Control {
     store: Weak<dyn Store>,
     data: PathBuf,
     options: Arc<ArcSwap<Options>>,
+    events: Events,
 }
 
 impl fmt::Debug for Control {
@@ -70,6 +72,7 @@ impl Control {
         store: &Arc<dyn Store>,
         data: &Path,
         options: Options,
+        events: Events,
     ) -> (Self, mpsc::Receiver<Command>) {
         let (commands, queue) = mpsc::channel(WAITING);
         let control = Self {
@@ -78,6 +81,7 @@ impl Control {
             store: Arc::downgrade(store),
             data: data.to_owned(),
             options: Arc::new(ArcSwap::from_pointee(options)),
+            events,
         };
         (control, queue)
     }
@@ -85,12 +89,16 @@ impl Control {
     /// Makes no new visits until the crawl is resumed. Returns when none is in progress: from then
     /// on no server sees a request.
     pub async fn pause(&self) -> Result<(), Over> {
-        self.ask(Command::Pause).await
+        self.ask(Command::Pause).await?;
+        self.events.tell(&Happening::Paused);
+        Ok(())
     }
 
     /// Makes visits again.
     pub async fn resume(&self) -> Result<(), Over> {
-        self.ask(Command::Resume).await
+        self.ask(Command::Resume).await?;
+        self.events.tell(&Happening::Resumed);
+        Ok(())
     }
 
     /// Checks whether a seed can be visited, as far as is known now. With `consent`, a user gives
@@ -104,12 +112,14 @@ impl Control {
 
     /// Admits seeds. Returns when they are committed.
     pub async fn add_seeds(&self, seeds: Vec<Seed>, consent: bool) -> Result<SeedsAdded, Over> {
-        self.ask(|reply| Command::AddSeeds {
+        let added = self.ask(|reply| Command::AddSeeds {
             seeds,
             consent,
             reply,
-        })
-        .await
+        });
+        let SeedsAdded { new, known } = added.await?;
+        self.events.tell(&Happening::SeedsAdded { new, known });
+        Ok(SeedsAdded { new, known })
     }
 
     /// Returns a read-only view of the crawl.
@@ -166,7 +176,9 @@ impl Control {
         all.take(options.clone());
         self.options.store(Arc::new(all));
         self.ask(|reply| Command::Change(Box::new(options), reply))
-            .await
+            .await?;
+        self.events.tell(&Happening::Reloaded);
+        Ok(())
     }
 
     async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Over> {

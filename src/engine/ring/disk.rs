@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use crate::engine::events::{Events, Happening};
+
 /// Interval between checks.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -19,16 +21,19 @@ pub(crate) struct Disk {
     reserve: u64,
     looked: Option<Instant>,
     is_short: bool,
+    /// Who is told when that changes.
+    events: Events,
 }
 
 impl Disk {
     /// Returns the state of the disk that contains `path`.
-    pub(crate) fn new(path: PathBuf, reserve: u64) -> Self {
+    pub(crate) fn new(path: PathBuf, reserve: u64, events: Events) -> Self {
         Self {
             path,
             reserve,
             looked: None,
             is_short: false,
+            events,
         }
     }
 
@@ -54,35 +59,33 @@ impl Disk {
         let enough = self.reserve.saturating_add(self.reserve / MARGIN);
         let was_short = self.is_short;
         self.is_short = free < if was_short { enough } else { self.reserve };
-        let path = self.path.display();
+        let path = || self.path.display().to_string();
         match (was_short, self.is_short) {
-            (false, true) => tracing::warn!(
-                "the disk of {path} has {} free, less than state.disk_reserve: no visits are made until it has {}",
-                megabytes(free),
-                megabytes(enough)
-            ),
-            (true, false) => {
-                tracing::warn!(
-                    "the disk of {path} has {} free: the crawl goes on",
-                    megabytes(free)
-                );
-            }
+            (false, true) => self.events.tell(&Happening::DiskShort {
+                path: path(),
+                free,
+                enough,
+            }),
+            (true, false) => self
+                .events
+                .tell(&Happening::DiskFree { path: path(), free }),
             _ => {}
         }
     }
 }
 
-fn megabytes(bytes: u64) -> String {
-    format!("{} MB", bytes.div_ceil(1_000_000))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frontier::Moment;
+
+    fn disk_of(path: &str, reserve: u64) -> Disk {
+        Disk::new(PathBuf::from(path), reserve, Events::new(Moment(0)))
+    }
 
     #[test]
     fn below_the_reserve_it_is_short_until_there_is_some_more() {
-        let mut disk = Disk::new(PathBuf::from("/"), 1_600);
+        let mut disk = disk_of("/", 1_600);
         let mut after = |free| {
             disk.note(free);
             disk.is_short
@@ -96,11 +99,11 @@ mod tests {
 
     #[test]
     fn without_a_reserve_nobody_looks() {
-        let mut disk = Disk::new(PathBuf::from("/nowhere"), 0);
+        let mut disk = disk_of("/nowhere", 0);
         assert!(!disk.is_short());
         assert!(disk.looked.is_none());
         // Of a disk that nobody can look at no more is said than that.
-        assert!(!Disk::new(PathBuf::from("/nowhere/at/all"), u64::MAX).is_short());
-        assert!(Disk::new(PathBuf::from("/"), u64::MAX).is_short());
+        assert!(!disk_of("/nowhere/at/all", u64::MAX).is_short());
+        assert!(disk_of("/", u64::MAX).is_short());
     }
 }

@@ -7,11 +7,13 @@
 //! schedule.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use governor::DefaultDirectRateLimiter;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::answer::answer;
+use super::meters::Meters;
 use super::observe::LeftUndone;
 use super::since::LookBack;
 use super::turns::{Turn, Turns};
@@ -49,6 +51,8 @@ pub(crate) struct Fetchers {
     pub(crate) turns: Turns,
     /// What earlier crawls hold, if pages are compared with that.
     pub(crate) since: Option<Arc<LookBack>>,
+    /// Counts how long fetches take.
+    pub(crate) meters: Meters,
 }
 
 impl Fetchers {
@@ -57,6 +61,7 @@ impl Fetchers {
     pub(crate) async fn visit(self, task: FetchTask, permit: OwnedSemaphorePermit) {
         let at = self.at(&task);
         let earlier = self.earlier(&task).await;
+        let begun = Instant::now();
         let (outcome, reservation) = {
             let conditions = conditions(&task, earlier.as_deref());
             let approach = Approach {
@@ -70,6 +75,7 @@ impl Fetchers {
                 None => self.fetcher.fetch_as(&task.url, conditions, approach).await,
             }
         };
+        self.meters.fetches().count(begun.elapsed());
         let finished = self.clock.now_or_later();
         let is_robots = task.queued.purpose == Purpose::Robots;
         let answer = match answer(is_robots, &outcome) {

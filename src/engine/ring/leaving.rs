@@ -13,7 +13,7 @@ use crate::handover::{Files, Handover, HandoverState};
 
 /// Lets the files leave that are closed, and those that will be, if there is a way out.
 pub(crate) fn start_handover(
-    committer: &Committer,
+    committer: &mut Committer,
     options: &Options,
     data: &Path,
     state: &watch::Sender<Vec<HandoverState>>,

@@ -12,6 +12,7 @@ pub(crate) mod disk;
 pub(crate) mod fetchers;
 pub(crate) mod gather;
 pub(crate) mod leaving;
+pub(crate) mod meters;
 pub(crate) mod observe;
 pub(crate) mod reactors;
 pub(crate) mod reading;
@@ -138,7 +139,7 @@ fn start(
     let Open {
         directory,
         options,
-        committer,
+        mut committer,
         gauges,
         memory,
         unknown_until,
@@ -160,6 +161,7 @@ fn start(
         Arc::new(LookBack::new(store, identity, options.fetch.max_body.0))
     });
     analysts.since.clone_from(&since);
+    analysts.events = Some(committer.events.clone());
     let waiting = analysts.waiting.clone();
     let curfew = analysts.curfew.clone();
     let left_undone = analysts.left_undone.clone();
@@ -185,6 +187,7 @@ fn start(
             fetched,
             turns: turns.clone(),
             since,
+            meters: committer.meters.clone(),
         },
         reactors: reactors.assignment(),
         store: Arc::clone(&committer.store),
@@ -197,7 +200,11 @@ fn start(
         commands,
         entries: analysed,
         paused: None,
-        disk: Disk::new(directory.path().to_owned(), options.disk_reserve),
+        disk: Disk::new(
+            directory.path().to_owned(),
+            options.disk_reserve,
+            committer.events.clone(),
+        ),
         stop: stop.clone(),
         gauges,
         memory,
@@ -209,7 +216,7 @@ fn start(
         handed_out: 0,
         rate_token: false,
     };
-    let handover = start_handover(&committer, &options, directory.path(), &handover, stop)?;
+    let handover = start_handover(&mut committer, &options, directory.path(), &handover, stop)?;
     let committing = start_committing(committer, analysed_queue, events, (clock, turns))
         .map_err(Error::Threads)?;
     let ring = Ring {

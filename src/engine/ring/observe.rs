@@ -8,14 +8,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
+use strum::{IntoStaticStr, VariantArray};
 use tokio::sync::watch;
 
+use super::meters::Meters;
+use crate::engine::events::Events;
+use crate::engine::history::History;
 use crate::handover::HandoverState;
-use crate::rows::Counters;
+use crate::rows::{Counters, SavedBytes};
 
 /// What goes on at this moment.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct Gauges {
     /// Hosts in the working set.
     pub hosts_in_window: usize,
@@ -36,7 +41,9 @@ pub struct Gauges {
 }
 
 /// Approximate size of the bounded structures of a crawl, in bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct MemoryUse {
     /// Hosts in the working set, with their next URLs and addresses.
     #[serde(default)]
@@ -50,7 +57,7 @@ pub struct MemoryUse {
 }
 
 /// The most that a structure of a crawl may take by the plan of memory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MemoryShare {
     /// What it is.
     pub name: String,
@@ -59,9 +66,20 @@ pub struct MemoryShare {
 }
 
 /// What limits the speed of the crawl at this moment, as far as the scheduler knows.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    VariantArray,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
-#[cfg_attr(test, derive(strum::VariantArray))]
 #[strum(serialize_all = "kebab-case")]
 pub enum Limit {
     /// Fetching has not begun.
@@ -96,6 +114,11 @@ pub enum Limit {
 }
 
 impl Limit {
+    /// Returns the names of all limits, each at its number.
+    pub fn names() -> Vec<&'static str> {
+        Self::VARIANTS.iter().map(|limit| limit.name()).collect()
+    }
+
     /// Returns the name in `status.json` and on the progress line.
     pub fn name(self) -> &'static str {
         self.into()
@@ -260,12 +283,22 @@ pub struct Watch {
     pub(crate) shares: Arc<[MemoryShare]>,
     /// How closed files of the archive leave.
     pub(crate) handover: watch::Receiver<Vec<HandoverState>>,
+    /// Bytes that deduplication saved by tier; `None` if they were not counted from the beginning.
+    pub(crate) saved: watch::Receiver<Option<SavedBytes>>,
+    pub(crate) meters: Meters,
+    pub(crate) history: History,
+    pub(crate) events: Events,
 }
 
 impl Watch {
     /// Counters since the crawl began.
     pub fn counters(&self) -> Counters {
         self.counters.borrow().clone()
+    }
+
+    /// Waits for the next commit; false if there will be none.
+    pub async fn committed(&mut self) -> bool {
+        self.counters.changed().await.is_ok()
     }
 
     /// Number of URLs that are deferred.
@@ -288,6 +321,33 @@ impl Watch {
         self.handover.borrow().clone()
     }
 
+    /// Returns the bytes of bodies that did not have to be stored because they repeat others, by
+    /// the name of the tier, since the crawl began; `None` if it was begun by a version that did
+    /// not count them.
+    pub fn saved(&self) -> Option<SavedBytes> {
+        self.saved.borrow().clone()
+    }
+
+    /// Returns what is measured of this run.
+    pub fn meters(&self) -> &Meters {
+        &self.meters
+    }
+
+    /// Returns the history of the crawl.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Returns the events of this run.
+    pub fn events(&self) -> &Events {
+        &self.events
+    }
+
+    /// Returns the most that each structure may take by the plan of memory.
+    pub fn shares(&self) -> &[MemoryShare] {
+        &self.shares
+    }
+
     /// Returns the memory use of the bounded structures.
     pub fn memory(&self) -> MemoryUse {
         let [window, keys] = &self.memory;
@@ -299,7 +359,7 @@ impl Watch {
 }
 
 /// The state of a crawl, as its process writes it to `status.json`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Status {
     /// Set while a process is crawling.
     pub running: bool,
@@ -354,8 +414,6 @@ impl Status {
 
 #[cfg(test)]
 mod tests {
-    use strum::VariantArray as _;
-
     use super::*;
 
     /// A crawl in full swing.

@@ -17,7 +17,7 @@ const MAX_TEXT: usize = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Two pages beside each other.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Comparison {
     /// The first page.
     pub a: Side,
@@ -30,7 +30,7 @@ pub struct Comparison {
 }
 
 /// One of two pages.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Side {
     /// Its URL as it was requested.
     pub url: String,
@@ -45,7 +45,7 @@ pub struct Side {
 }
 
 /// A part of two texts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
     /// Both have it.

@@ -28,7 +28,7 @@ const LISTED: usize = 100;
 const QUANTILE: f64 = 1.959_964;
 
 /// What a person says of a verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mark {
     /// The page says what its original says.
@@ -38,7 +38,7 @@ pub enum Mark {
 }
 
 /// A verdict that was marked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Marked {
     /// When (RFC 3339).
     pub time: String,
@@ -53,7 +53,7 @@ pub struct Marked {
 }
 
 /// What was marked, and what follows.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MarksNow {
     /// The tiers of which duplicates were marked.
     pub tiers: Vec<Precision>,
@@ -66,7 +66,7 @@ pub struct MarksNow {
 /// How many duplicates of a tier were marked right. If they were drawn at random, the precision of
 /// the tier is between `low` and `high` in 95 of 100 cases (E. B. Wilson, "Probable inference, the
 /// law of succession, and statistical inference", 1927).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Precision {
     /// The tier.
     pub tier: Tier,
@@ -83,7 +83,7 @@ pub struct Precision {
 }
 
 /// How wrong verdicts of a tier at a host are undone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Undo {
     /// The tier.
     pub tier: Tier,

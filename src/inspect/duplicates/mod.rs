@@ -6,7 +6,8 @@ mod compare;
 mod marks;
 mod sample;
 
-pub use clusters::{Cluster, Cursor, Dups, Member};
+pub use clusters::{Cluster, ClusterFilter, Cursor, Dups, Member};
+pub(crate) use clusters::{cluster, clusters};
 pub use compare::{Comparison, Part, Side, compare, text_of};
 pub use marks::{Mark, Marked, MarksNow, Precision, Undo, mark, marks};
 pub use sample::{Sample, SampleFilter};

@@ -21,7 +21,7 @@ const ROWS_BEHIND: usize = 20_000;
 const ROWS: usize = 256;
 
 /// Which duplicates are drawn.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SampleFilter {
     /// Only those of this tier.
     #[serde(default)]
@@ -35,7 +35,7 @@ pub struct SampleFilter {
 }
 
 /// Duplicates drawn at random.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Sample {
     /// The duplicates, each as a cluster of one member.
     pub drawn: Vec<Cluster>,

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::Committer;
 use crate::engine::admission::{admit_seeds, consents};
-use crate::engine::commit::{Moved, Said};
+use crate::engine::commit::Moved;
 use crate::engine::error::Error;
+use crate::engine::events::Happening;
 use crate::engine::options::LiveOptions;
 use crate::engine::visit::{Receipt, Seeds};
 use crate::frontier::{Limits, Moment, Scope, ScopeKind, SeedSettings};
@@ -72,26 +73,11 @@ impl Committer {
             if !self.gate.scope.add_moved((&from, &to), own) {
                 continue;
             }
-            let is_other_site = Site::of(&from) != Site::of(&to);
-            let otherwise = match is_other_site {
-                true => "; crawl.moved_seeds = \"domain\" would keep it out",
-                false => "",
-            };
-            tracing::warn!(
-                "the seed {from} redirects to {to}, which is in scope from now on{otherwise}"
-            );
-        }
-    }
-
-    /// Says which seeds without a scheme are asked for over http.
-    pub(super) fn say(said: Vec<Said>) {
-        for Said {
-            url,
-            reason,
-            instead,
-        } in said
-        {
-            tracing::warn!("{url} is not there ({reason}): {instead} is asked for in its place");
+            self.events.tell(&Happening::SeedMoved {
+                is_other_site: Site::of(&from) != Site::of(&to),
+                from: from.into(),
+                to: to.into(),
+            });
         }
     }
 

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use super::Committer;
 use crate::engine::error::Error;
+use crate::engine::events::Happening;
 use crate::engine::failpoint::{Failpoint, Step};
 use crate::frontier::Moment;
 use crate::handover::Closed;
@@ -68,7 +69,7 @@ impl Committer {
     }
 
     /// Tells how many files are closed, and known to be by the store: they may leave.
-    pub(crate) fn tell_closed(&self) {
+    pub(crate) fn tell_closed(&mut self) {
         if self.is_forgetting {
             return;
         }
@@ -78,6 +79,12 @@ impl Committer {
         };
         self.closed
             .send_if_modified(|closed| std::mem::replace(closed, now) != now);
+        let before = std::mem::replace(&mut self.told_closed, now);
+        let pages = (before.pages..now.pages).map(|number| self.names.pages.name(number));
+        let texts = (before.texts..now.texts).map(|number| self.names.texts.name(number));
+        for file in pages.chain(texts) {
+            self.events.tell(&Happening::FileClosed { file });
+        }
     }
 
     /// Returns the time until a file that was begun at some time is old enough; for ever if there

@@ -30,16 +30,6 @@ pub(crate) struct Moved {
     pub(crate) own: Option<ScopeKind>,
 }
 
-/// What is said of seeds without a scheme once it is committed.
-#[derive(Debug)]
-pub(crate) struct Said {
-    /// The URL that was not reached, and why.
-    pub(crate) url: String,
-    pub(crate) reason: String,
-    /// The URL that is asked for in its place.
-    pub(crate) instead: String,
-}
-
 impl WriteSet {
     /// Adds to the scope what a seed has moved to.
     pub(crate) fn widen_scope(&mut self, scope: &Scope, moved: Moved) {

@@ -1,8 +1,7 @@
-//! What a group changes of hosts, told to whoever follows the log at level `info`.
+//! What a group changes of hosts, told to whoever follows the events, or the log at level `info`.
 
-use jiff::Timestamp;
-
-use crate::frontier::{HostState, RobotsVerdict, Trouble};
+use crate::engine::events::Happening;
+use crate::frontier::{HostState, RobotsVerdict};
 use crate::url::HostKey;
 
 /// What was known of a host before a group.
@@ -25,21 +24,21 @@ impl Before {
         self.is_known
     }
 
-    /// Tells what is new of a host.
-    pub(super) fn tell(self, host: &HostKey, state: &HostState) {
+    /// Returns what is to be told of a host.
+    pub(super) fn tell(self, host: &HostKey, state: &HostState) -> Option<Happening> {
         if !self.is_known {
             tracing::info!(%host, "new host");
         }
-        if state.parked && !self.parked {
-            let trouble = state.trouble.map_or("", Trouble::name);
-            let failures = state.failures;
-            let until = i64::try_from(state.due.0).ok();
-            let until = until.and_then(|it| Timestamp::from_millisecond(it).ok());
-            let until = format!("{:.0}", until.unwrap_or_default());
-            tracing::info!(%host, until, failures, trouble, "host is parked");
-        }
-        if self.parked && !state.parked {
-            tracing::info!(%host, "host is no longer parked");
+        let host = host.clone();
+        match (self.parked, state.parked) {
+            (false, true) => Some(Happening::Parked {
+                host,
+                until: state.due,
+                failures: state.failures,
+                trouble: state.trouble,
+            }),
+            (true, false) => Some(Happening::Unparked { host }),
+            _ => None,
         }
     }
 }

@@ -1,0 +1,73 @@
+// Not fetched: what the crawl knows of and did not fetch, by reason, host or pattern, with examples
+// and what brings it back.
+
+import { html, useState } from './preact.js';
+import { post, useAnswer } from './api.js';
+import { refresh } from './live.js';
+import { count, number, plain, quoted, words } from './format.js';
+import { Card, Choice, Command, commandOf, Empty, HostName, Icon, Missing, requeued, run, WebUrl, Window } from './parts.js';
+
+const WAYS = [['reason', 'by reason'], ['host', 'by host'], ['pattern', 'by pattern']];
+
+// What the table of omissions says, where the lists behind it cannot be asked for.
+function fromOmissions(data, status) {
+  if (!data) return null;
+  const lineOf = (it) => (it.command ? `${it.command.replace(/\bURL\b/, quoted(it.example ?? 'URL'))} --data-dir ${quoted(status?.data_dir ?? 'DIR')}` : null);
+  const groups = (data.left_out ?? []).map((it) => ({
+    reason: it.reason, detail: it.detail, group: it.group, count: it.count, atLeast: it.at_least, unit: it.unit, examples: it.example ? [it.example] : [], command: lineOf(it), readmit: null,
+  }));
+  return { groups, command: data.command };
+}
+
+function nameOf(group, by) {
+  if (by === 'host' && group.host) return html`<${HostName} host=${group.host} />`;
+  if (by === 'pattern' && group.pattern) return html`<code>${plain(group.pattern)}</code>`;
+  return html`<b>${words(plain(group.reason))}</b>${group.detail ? `: ${plain(group.detail)}` : ''}`;
+}
+
+function Readmit({ group, onClose, onDone, status }) {
+  const readmit = async () => {
+    const body = { reason: group.reason, host: group.host ?? null, pattern: group.pattern ?? null };
+    const done = await run(() => post('readmit', body), (it) => (it.urls ? requeued(it) : `${count(it.count ?? it.readmitted ?? group.count, 'URL')} will be fetched`));
+    if (done) onDone();
+    onClose();
+    refresh();
+  };
+  return html`<${Window} title="Fetch these after all?" onClose=${onClose}>
+    <p><b>${number(group.count)}</b> URLs that were left out (${words(plain(group.reason))}${group.host ? `, ${plain(group.host)}` : ''}${group.pattern ? html`, <code>${plain(group.pattern)}</code>` : ''}) go back into the queue.</p>
+    ${group.setting && html`<p class="muted">They were left out by <code>${plain(group.setting)}</code>.</p>`}
+    <p class="buttons"><button type="button" onClick=${onClose}>Leave them out</button><button type="button" class="primary" onClick=${readmit}>Fetch ${count(group.count, 'URL')}</button></p>
+    <${Command} line=${typeof group.readmit === 'string' ? group.readmit : commandOf(status, 'retry', `--class ${group.reason}`)} /><//>`;
+}
+
+function Group({ group, by, most, status, onReadmit }) {
+  const canReadmit = group.readmit && status && !status.read_only;
+  const [isOpen, setOpen] = useState(false);
+  const shown = isOpen ? group.examples ?? [] : (group.examples ?? []).slice(0, 2);
+  return html`<li class="group"><div class="grouphead"><span class="groupname">${nameOf(group, by)}</span>
+      <span class="groupcount">${group.atLeast ? 'at least ' : ''}${number(group.count)} <small>${group.unit && group.unit !== 'urls' ? words(group.unit) : group.count === 1 ? 'URL' : 'URLs'}</small></span>
+      ${canReadmit && html`<button type="button" class="small" onClick=${onReadmit} aria-label=${`Fetch the ${number(group.count)} URLs left out by ${words(plain(group.reason))} after all`}><${Icon} name="plus" />fetch these</button>`}</div>
+    <svg class="bar" aria-hidden="true" preserveAspectRatio="none" viewBox="0 0 1000 6"><rect class="track" width="1000" height="6" /><rect class="c-1" width=${Math.max(4, (1000 * group.count) / most)} height="6" /></svg>
+    <p class="groupsays">${by !== 'reason' && group.reason && html`<span>${words(plain(group.reason))}</span>`}${by !== 'host' && group.host && html`<span>${plain(group.host)}</span>`}${by !== 'pattern' && group.pattern && html`<code>${plain(group.pattern)}</code>`}${group.group && html`<span>${words(group.group)}</span>`}${group.setting && html`<span>by <code>${plain(group.setting)}</code></span>`}</p>
+    ${shown.length > 0 && html`<ul class="plainlist examples">${shown.map((url) => html`<li key=${url}><${WebUrl} url=${url} /></li>`)}</ul>`}
+    ${(group.examples?.length ?? 0) > 2 && html`<button type="button" class="link" onClick=${() => setOpen(!isOpen)}>${isOpen ? 'fewer examples' : `${group.examples.length - 2} more examples`}</button>`}
+    ${group.command && html`<${Command} line=${group.command} />`}</li>`;
+}
+
+export function NotFetched({ live, query, go }) {
+  const by = WAYS.some(([key]) => key === query.by) ? query.by : 'reason';
+  const asked = useAnswer('not-fetched', { by, reason: query.reason ?? null }, 0);
+  const isPlain = asked.error?.isMissing === true;
+  const omissions = useAnswer(isPlain ? 'left-out' : null, {}, 15_000);
+  const data = asked.data ?? (isPlain ? fromOmissions(omissions.data, live.status) : null);
+  const [readmitted, setReadmitted] = useState(null);
+  const wanted = query.reason ? (data?.groups ?? []).filter((it) => it.reason === query.reason || it.detail === query.reason) : data?.groups;
+  // A reason that the lists do not know, as a class of failure, shows all of them.
+  const groups = wanted?.length > 0 ? wanted : data?.groups ?? [];
+  const most = Math.max(1, ...groups.map((it) => it.count));
+  return html`<${Card} title="Not fetched" wide=${true} says=${data ? `${count(groups.length, by === 'reason' ? 'reason' : by)}${query.reason && wanted?.length > 0 ? `: ${words(query.reason)}` : ''}` : null} command=${data?.command ?? commandOf(live.status, 'status')}
+      actions=${html`${query.reason && html`<a href=${`#/not-fetched?by=${by}`}>all reasons</a>`}${!isPlain && html`<${Choice} label="Sorted" value=${by} options=${WAYS} onChange=${(key) => go('not-fetched', { ...query, by: key })} />`}`}>
+    ${!data ? html`<${Missing} answer=${isPlain ? omissions : asked} what="list of what was not fetched" rows=${8} />` : groups.length === 0 ? html`<${Empty} title="Nothing was left out">Every URL that the crawl knows of was fetched, or waits for its turn.<//>` : html`
+    <ul class="groups">${groups.map((group, index) => html`<${Group} key=${`${group.group ?? ''} ${group.reason} ${group.host ?? ''} ${group.pattern ?? ''} ${index}`} group=${group} by=${by} most=${most} status=${live.status} onReadmit=${() => setReadmitted(group)} />`)}</ul>`}
+    ${readmitted && html`<${Readmit} group=${readmitted} status=${live.status} onClose=${() => setReadmitted(null)} onDone=${asked.again} />`}<//>`;
+}

@@ -1,0 +1,416 @@
+//! The table of routes. What guards them, what describes them and what tests them is made from it.
+
+use std::collections::HashMap;
+
+use axum::Router;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{MethodRouter, get, post};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::answer::{Failed, Json, Listed, json};
+use super::guard::{Ends, HEADERS, Needs};
+use super::openapi::openapi;
+use super::routes::follow::{EventsOf, HistoryOf, PagesOf};
+use super::routes::health::Health;
+use super::routes::hosts::{HostsAnswer, HostsOf};
+use super::routes::questions::{
+    ClusterAnswer, ClusterOf, ClustersOf, OfUrl, ReportOf, SimilarAnswer, SimilarTo,
+};
+use super::routes::status::{ConfigAnswer, StatusAnswer};
+use super::routes::steer::{Done, Nothing, Retry, Seeds, Set, SetAnswer, Stop};
+use super::routes::{follow, health, hosts, page, questions, status, steer};
+use super::{Hub, Shared};
+use crate::engine::{CrawlEvent, Omissions, Retried, SeedsAdded, Series};
+use crate::inspect::{Dups, HostStory, Learned, Report, Why};
+
+/// A route.
+pub(super) struct Route {
+    pub(super) method: Method,
+    pub(super) path: &'static str,
+    /// One sentence.
+    pub(super) about: &'static str,
+    pub(super) needs: Needs,
+    /// What it is asked in the query.
+    pub(super) query: Option<Makes>,
+    /// What it is sent.
+    pub(super) body: Option<Makes>,
+    /// What it answers.
+    pub(super) gives: Gives,
+    serve: MethodRouter<Shared>,
+}
+
+/// Makes the schema of a type.
+pub(super) type Makes = fn(&mut SchemaGenerator) -> Schema;
+
+/// What is answered.
+pub(super) enum Gives {
+    /// An object of JSON.
+    Json(Makes),
+    /// Lines of JSON, in one of these forms.
+    Lines(&'static [&'static str], Makes),
+    /// What has another form.
+    File(&'static str),
+}
+
+impl Route {
+    /// One that reads what is in memory.
+    fn get<A: JsonSchema>(
+        path: &'static str,
+        about: &'static str,
+        serve: MethodRouter<Shared>,
+    ) -> Self {
+        Self {
+            method: Method::GET,
+            path,
+            about,
+            needs: Needs::default(),
+            query: None,
+            body: None,
+            gives: Gives::Json(|schemas| schemas.subschema_for::<A>()),
+            serve,
+        }
+    }
+
+    /// One that changes something.
+    fn post<B: JsonSchema, A: JsonSchema>(
+        path: &'static str,
+        about: &'static str,
+        serve: MethodRouter<Shared>,
+    ) -> Self {
+        Self {
+            method: Method::POST,
+            needs: Needs {
+                writes: true,
+                ..Needs::default()
+            },
+            body: Some(|schemas| schemas.subschema_for::<B>()),
+            ..Self::get::<A>(path, about, serve)
+        }
+    }
+
+    /// It is asked this in the query.
+    fn asks<Q: JsonSchema>(mut self) -> Self {
+        self.query = Some(Q::json_schema);
+        self
+    }
+
+    /// It reads the store, or files of the crawl.
+    fn reads(mut self) -> Self {
+        self.needs.store = true;
+        self
+    }
+
+    /// It has nothing of the crawl.
+    fn open(mut self) -> Self {
+        self.needs.is_open = true;
+        self
+    }
+
+    /// It answers with a line for each of its answers.
+    fn lines(mut self, types: &'static [&'static str]) -> Self {
+        if let Gives::Json(schema) = self.gives {
+            self.gives = Gives::Lines(types, schema);
+        }
+        self
+    }
+
+    /// It answers with what is no JSON.
+    fn file(mut self, mime: &'static str) -> Self {
+        self.gives = Gives::File(mime);
+        self
+    }
+}
+
+/// Every route.
+pub(super) fn routes() -> Vec<Route> {
+    [about_itself(), watching(), asking(), steering()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// The page, what watches over the process, and what describes the rest.
+fn about_itself() -> Vec<Route> {
+    vec![
+        Route::get::<()>("/", "The page.", get(page::index))
+            .file("text/html")
+            .open(),
+        Route::get::<()>("/assets/{name}", "A file of the page.", get(page::asset))
+            .file("*/*")
+            .open(),
+        Route::get::<Health>(
+            "/healthz",
+            "Whether the process answers.",
+            get(health::healthz),
+        )
+        .open(),
+        Route::get::<Health>(
+            "/readyz",
+            "Whether the crawl is open, commits, and has room on its disk.",
+            get(health::readyz),
+        )
+        .open(),
+        Route::get::<Value>(
+            "/openapi.json",
+            "The description of all routes, OpenAPI 3.1.",
+            get(description),
+        ),
+        Route::get::<Index>("/api/v1", "What can be asked for.", get(index)),
+    ]
+}
+
+/// What the crawl is doing.
+fn watching() -> Vec<Route> {
+    const LINES: &[&str] = &["application/x-ndjson"];
+    const EVENTS: &[&str] = &["application/x-ndjson", "text/event-stream"];
+    vec![
+        Route::get::<Listed<StatusAnswer>>(
+            "/api/v1/status",
+            "What the crawl is doing: counters, gauges, what limits it.",
+            get(status::status),
+        ),
+        Route::get::<Listed<ConfigAnswer>>(
+            "/api/v1/config",
+            "Every setting and who set it.",
+            get(status::config),
+        ),
+        Route::get::<Listed<Series>>(
+            "/api/v1/history",
+            "Counters and gauges over time.",
+            get(follow::history),
+        )
+        .asks::<HistoryOf>(),
+        Route::get::<CrawlEvent>(
+            "/api/v1/events",
+            "What happens, as lines of JSON or server-sent events.",
+            get(follow::events),
+        )
+        .asks::<EventsOf>()
+        .lines(EVENTS),
+        Route::get::<Value>(
+            "/api/v1/pages",
+            "The pages, in the order of their commits, as `gleaner pages` prints them.",
+            get(follow::pages),
+        )
+        .asks::<PagesOf>()
+        .lines(LINES)
+        .reads(),
+    ]
+}
+
+/// Questions that read the store.
+fn asking() -> Vec<Route> {
+    vec![
+        Route::get::<Listed<HostsAnswer>>("/api/v1/hosts", "The hosts, sorted.", get(hosts::hosts))
+            .asks::<HostsOf>()
+            .reads(),
+        Route::get::<Listed<HostStory>>(
+            "/api/v1/hosts/{host}",
+            "All that is known of a host.",
+            get(hosts::host),
+        )
+        .reads(),
+        Route::get::<Listed<Why>>(
+            "/api/v1/why",
+            "What happened to a URL, and why.",
+            get(questions::why),
+        )
+        .asks::<OfUrl>()
+        .reads(),
+        Route::get::<Listed<SimilarAnswer>>(
+            "/api/v1/similar",
+            "The stored pages that are most similar to a page. Reads every page.",
+            get(questions::similar),
+        )
+        .asks::<SimilarTo>()
+        .reads(),
+        Route::get::<Listed<Dups>>(
+            "/api/v1/clusters",
+            "Clusters of duplicates, in the order in which their originals were found.",
+            get(questions::clusters),
+        )
+        .asks::<ClustersOf>()
+        .reads(),
+        Route::get::<Listed<ClusterAnswer>>(
+            "/api/v1/clusters/{id}",
+            "A cluster and its duplicates.",
+            get(questions::cluster),
+        )
+        .asks::<ClusterOf>()
+        .reads(),
+        Route::get::<Listed<Report>>(
+            "/api/v1/report",
+            "What deduplication did. Reads every page.",
+            get(questions::report),
+        )
+        .asks::<ReportOf>()
+        .reads(),
+        Route::get::<Listed<Learned>>(
+            "/api/v1/rules",
+            "The kinds of URLs that say nothing new.",
+            get(questions::rules),
+        )
+        .reads(),
+        Route::get::<Listed<Omissions>>(
+            "/api/v1/left-out",
+            "What was left out, and why.",
+            get(questions::left_out),
+        )
+        .reads(),
+    ]
+}
+
+/// Commands.
+fn steering() -> Vec<Route> {
+    vec![
+        Route::post::<Seeds, Listed<SeedsAdded>>(
+            "/api/v1/seeds",
+            "Adds seeds.",
+            post(steer::seeds),
+        ),
+        Route::post::<Nothing, Listed<Done>>(
+            "/api/v1/pause",
+            "Makes no new visits until the crawl is resumed.",
+            post(steer::pause),
+        ),
+        Route::post::<Nothing, Listed<Done>>(
+            "/api/v1/resume",
+            "Makes visits again.",
+            post(steer::resume),
+        ),
+        Route::post::<Stop, Listed<Done>>(
+            "/api/v1/stop",
+            "Ends the run gracefully.",
+            post(steer::stop),
+        ),
+        Route::post::<Retry, Listed<Retried>>(
+            "/api/v1/retry",
+            "Puts URLs that were given up back in their queues.",
+            post(steer::retry),
+        ),
+        Route::post::<Nothing, Listed<Retried>>(
+            "/api/v1/hosts/{host}/retry",
+            "Puts what failed at a host, and at names below it, back in its queue.",
+            post(steer::retry_host),
+        ),
+        Route::post::<Set, Listed<SetAnswer>>(
+            "/api/v1/settings",
+            "Changes settings that can change while the crawl runs.",
+            post(steer::settings),
+        ),
+    ]
+}
+
+async fn description(State(shared): State<Shared>) -> Response {
+    let made = || serde_json::to_vec(&openapi()).unwrap_or_default();
+    json(shared.description.get_or_init(made).clone().into())
+}
+
+/// What can be asked for.
+#[derive(Serialize, JsonSchema)]
+struct Index {
+    routes: Vec<Entry>,
+}
+
+/// A route, in a sentence.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Path")]
+struct Entry {
+    method: String,
+    path: &'static str,
+    about: &'static str,
+}
+
+async fn index() -> Json<Index> {
+    let routes = routes().into_iter().map(|route| Entry {
+        method: route.method.to_string(),
+        path: route.path,
+        about: route.about,
+    });
+    Json(Index {
+        routes: routes.collect(),
+    })
+}
+
+/// What serves all of them.
+pub(super) fn router(hub: &Shared) -> Router {
+    let mut router = Router::new();
+    let mut needs = HashMap::new();
+    for route in routes() {
+        needs.insert((route.method, route.path), route.needs);
+        router = router.route(route.path, route.serve);
+    }
+    let guard = Guard {
+        hub: Shared::clone(hub),
+        needs: needs.into(),
+    };
+    router
+        .fallback(async || Failed::not_found("there is no such path; GET openapi.json lists all"))
+        .method_not_allowed_fallback(async || {
+            Failed::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method",
+                "this path takes another method; GET openapi.json tells which",
+            )
+        })
+        .layer(from_fn_with_state(guard, pass))
+        .with_state(Shared::clone(hub))
+}
+
+/// What the guard knows.
+#[derive(Clone)]
+struct Guard {
+    hub: Shared,
+    needs: std::sync::Arc<HashMap<(Method, &'static str), Needs>>,
+}
+
+/// Lets a request pass to its route, and adds to the answer what browsers are to know.
+async fn pass(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+    let checked = guard.check(&guard.hub, &request);
+    let mut response = match checked {
+        Ok(()) => next.run(request).await,
+        Err(failed) => failed.into_response(),
+    };
+    let headers = response.headers_mut();
+    for (name, value) in HEADERS {
+        let name = HeaderName::from_static(name);
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if response.status().is_client_error() && !response.headers().contains_key(CONTENT_TYPE) {
+        // What the router refuses by itself has the form of all that is refused.
+        let (mut parts, _) = response.into_parts();
+        parts.headers.remove("content-length");
+        let reason = parts.status.canonical_reason().unwrap_or("refused");
+        let mut failed = Failed::new(parts.status, "refused", reason).into_response();
+        failed.headers_mut().extend(parts.headers);
+        return failed;
+    }
+    response
+}
+
+impl Guard {
+    fn check(&self, hub: &Hub, request: &Request) -> Result<(), Failed> {
+        let method = match *request.method() {
+            Method::HEAD => Method::GET,
+            ref method => method.clone(),
+        };
+        let path = request.extensions().get::<MatchedPath>();
+        let needs = path.and_then(|path| {
+            let found = self.needs.iter();
+            let mut found = found.filter(|((its, at), _)| *at == path.as_str() && *its == method);
+            found.next().map(|(_, needs)| *needs)
+        });
+        let ends = request.extensions().get::<Ends>().copied();
+        hub.access.check(
+            needs.unwrap_or_default(),
+            (request.method(), request.uri(), request.headers()),
+            ends.unwrap_or_default(),
+        )
+    }
+}
