@@ -15,7 +15,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
 use super::protocol::{MAX_LINE, MAX_SEEDS, Request, Response};
-use crate::engine::{Control, StopHandle, Watch};
+use crate::engine::{Control, StopHandle, Watch, hosts_named};
 use crate::inspect::{Question, answer};
 use crate::seeds::{self, Seed};
 
@@ -158,6 +158,8 @@ async fn obey(request: &Request, control: &Control, watch: &Watch, stop: &StopHa
             }
             Err(over) => refused(over),
         },
+        Request::Hold { host } => hold(control, host, true).await,
+        Request::Release { host } => hold(control, host, false).await,
         Request::Stop => {
             stop.stop();
             Response::Done
@@ -185,6 +187,22 @@ async fn obey(request: &Request, control: &Control, watch: &Watch, stop: &StopHa
             },
             Err(reason) => refused(reason),
         },
+    }
+}
+
+/// Holds the hosts of a name, or lets them go on.
+async fn hold(control: &Control, name: &str, is_held: bool) -> Response {
+    let hosts = match hosts_named(name) {
+        Ok(hosts) => hosts,
+        Err(error) => return refused(error),
+    };
+    match tokio::time::timeout(PAUSE_TIMEOUT, control.hold(hosts, is_held)).await {
+        Ok(Ok(hosts)) => Response::Held {
+            hosts: hosts.iter().map(|host| host.as_str().to_owned()).collect(),
+        },
+        Ok(Err(error)) => refused(error),
+        // It is held already, and one of its visits is in progress.
+        Err(_) => Response::Pausing { fetching: 1 },
     }
 }
 
