@@ -129,6 +129,9 @@ pub mod control;
 pub mod demo;
 
 #[doc(hidden)]
+pub mod console;
+
+#[doc(hidden)]
 pub mod cli;
 
 pub use engine::{

@@ -14,7 +14,7 @@ pub(super) enum Exit {
     /// Invalid arguments, configuration or seeds. clap uses the same code.
     Usage = 2,
     /// The data directory cannot be used: it is of another version, or not a crawl, or no crawl is
-    /// running in it.
+    /// running in it. Or the console cannot listen where it is to.
     Directory = 3,
     /// The disk is full, or fails. The same command resumes the crawl when there is space, or when
     /// the disk works again.

@@ -103,6 +103,8 @@ enum Failure {
     Engine(engine::Error),
     /// A running crawl could not be reached, or refused a request.
     Control(client::Error),
+    /// Another process has the address that the console is to listen on, or nobody can have it.
+    Taken(String),
     /// Arguments, configuration or seeds are invalid; the hint says what would help.
     Usage {
         message: String,
@@ -168,6 +170,17 @@ impl Failure {
         }
     }
 
+    /// What went wrong, for whoever reads no terminal.
+    fn in_words(&self) -> String {
+        match self {
+            Self::Usage { message, .. } | Self::Taken(message) => message.clone(),
+            Self::Engine(error) => output::chain(error),
+            Self::Control(error) => output::chain(error),
+            Self::Io(error) => format!("{error:#}"),
+            Self::Answered(_) => String::new(),
+        }
+    }
+
     /// What was given is no URL. `what` says before it what it was given for.
     fn no_url(what: &str, given: &str, error: &crate::url::Error) -> Self {
         Self::Usage {
@@ -192,6 +205,7 @@ fn report(failure: &Failure) -> Exit {
             hints.extend(hint);
             (message.clone(), Exit::Usage)
         }
+        Failure::Taken(message) => (message.clone(), Exit::Directory),
         Failure::Engine(error) if error.is_full_disk() => {
             hints.push("free some space and run the same command again: it resumes where it stopped, and no committed data is lost");
             (

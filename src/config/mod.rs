@@ -9,6 +9,7 @@
 //! network. Layers: defaults < what the data directory remembers < files < environment < flags;
 //! [`load()`] reads them.
 
+mod console;
 mod dedup;
 mod domains;
 mod effective;
@@ -32,6 +33,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+pub use console::ConsoleSettings;
 pub use dedup::RuleSettings;
 pub use domains::DomainSettings;
 pub use effective::Effective;
@@ -90,6 +92,8 @@ pub struct Config {
     pub archive: ArchiveSettings,
     /// Memory, queues and checkpoints.
     pub state: StateSettings,
+    /// Where a running crawl is watched and steered over HTTP.
+    pub daemon: ConsoleSettings,
     /// The settings that some hosts have of their own. They win over the sections above, whichever
     /// layer set those.
     pub domain: Vec<DomainSettings>,

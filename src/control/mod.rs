@@ -1,12 +1,12 @@
 //! How a running crawl is controlled from outside: a Unix socket ([`client`] is its other end), a
 //! drop directory for seed lists, and notifications to systemd.
 //!
-//! This room owns no state of the crawl: it sends commands through a [`Control`], reads counters
-//! through a [`Watch`], and answers questions with [`inspect`](crate::inspect). It runs on one
-//! thread of its own, so the crawl never waits for it.
+//! This room owns no state of the crawl: it has its [`Handles`], and answers questions with
+//! [`inspect`](crate::inspect). It runs on one thread of its own, so the crawl never waits for it.
 
 pub mod client;
 mod drop_directory;
+mod obey;
 mod protocol;
 mod socket;
 mod systemd;
@@ -17,9 +17,8 @@ use std::thread::{self, JoinHandle};
 
 use tokio::sync::oneshot;
 
-use crate::engine::{Control, StopHandle, Watch};
-
-pub use protocol::{Request, Response};
+pub use obey::{Handles, obey};
+pub use protocol::{MAX_SEEDS, Request, Response};
 pub use systemd::{Starting, reloading};
 
 /// Which of its services a [`ControlServer`] offers.
@@ -41,13 +40,7 @@ pub struct ControlServer {
 
 impl ControlServer {
     /// Starts to serve the crawl in a data directory, whose lock this process must hold.
-    pub fn start(
-        directory: &Path,
-        mode: ServeMode,
-        control: Control,
-        watch: Watch,
-        stop: StopHandle,
-    ) -> io::Result<Self> {
+    pub fn start(directory: &Path, mode: ServeMode, handles: Handles) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
@@ -61,20 +54,20 @@ impl ControlServer {
         let serve = async move {
             let seed_lists = async {
                 match seeds {
-                    Some(seeds) => seeds.watch(&control).await,
+                    Some(seeds) => seeds.watch(&handles.control).await,
                     None => std::future::pending().await,
                 }
             };
             let systemd = async {
                 match mode {
                     ServeMode::Socket => std::future::pending().await,
-                    ServeMode::Daemon => systemd::tell(&watch, &stop).await,
+                    ServeMode::Daemon => systemd::tell(&handles.watch, &handles.stop).await,
                 }
             };
             tokio::select! {
                 // Ready when the sender is dropped: that is how the server ends.
                 _ = ended => {}
-                () = socket::serve(listener, control.clone(), watch.clone(), stop.clone()) => {}
+                () = socket::serve(listener, handles.clone()) => {}
                 () = seed_lists => {}
                 () = systemd => {}
             }

@@ -11,7 +11,7 @@ use crate::inspect::{Answer, Question};
 /// Maximum length of a line in bytes.
 pub(super) const MAX_LINE: u64 = 4 << 20;
 /// Maximum number of URLs in one request; clients send a longer list in several requests.
-pub(super) const MAX_SEEDS: usize = 1_000;
+pub const MAX_SEEDS: usize = 1_000;
 
 /// A command or question to a running crawl.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,6 @@
 //! The server of the control socket, `control.sock`. Only the owner of the data directory can
 //! connect. A malformed request gets an error response and has no effect.
 
-use std::fmt::Display;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -14,10 +13,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
-use super::protocol::{MAX_LINE, MAX_SEEDS, Request, Response};
-use crate::engine::{Control, StopHandle, Watch, hosts_named};
-use crate::inspect::{Question, answer};
-use crate::seeds::{self, Seed};
+use super::obey::{Handles, obey, refused};
+use super::protocol::{MAX_LINE, Request};
 
 /// File name of the socket in the data directory.
 pub(super) const NAME: &str = "control.sock";
@@ -25,8 +22,6 @@ pub(super) const NAME: &str = "control.sock";
 const MAX_CONNECTIONS: usize = 32;
 /// How long a connection may be idle; idle connections keep others out.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a pause waits for fetches in progress before the response is sent anyway.
-const PAUSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The listening socket. Dropping it removes the socket file.
 pub(super) struct Listener {
@@ -75,16 +70,16 @@ pub(super) fn listen(directory: &Path) -> io::Result<Listener> {
 }
 
 /// Serves every client that connects.
-pub(super) async fn serve(listener: Listener, control: Control, watch: Watch, stop: StopHandle) {
+pub(super) async fn serve(listener: Listener, handles: Handles) {
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let place = Arc::clone(&places).acquire_owned().await;
         match listener.listener.accept().await {
             Ok((stream, _)) => {
-                let (control, watch, stop) = (control.clone(), watch.clone(), stop.clone());
+                let handles = handles.clone();
                 tokio::spawn(async move {
                     // An error means that the client went away.
-                    let _ = converse(stream, &control, &watch, &stop).await;
+                    let _ = converse(stream, &handles).await;
                     drop(place);
                 });
             }
@@ -97,12 +92,7 @@ pub(super) async fn serve(listener: Listener, control: Control, watch: Watch, st
     }
 }
 
-async fn converse(
-    stream: UnixStream,
-    control: &Control,
-    watch: &Watch,
-    stop: &StopHandle,
-) -> io::Result<()> {
+async fn converse(stream: UnixStream, handles: &Handles) -> io::Result<()> {
     let (reading, mut writing) = stream.into_split();
     let mut reading = BufReader::new(reading);
     let mut line = Vec::new();
@@ -123,7 +113,7 @@ async fn converse(
             ))
         };
         let response = match &request {
-            Ok(request) => obey(request, control, watch, stop).await,
+            Ok(request) => obey(request, handles).await,
             Err(reason) => refused(format_args!("malformed request: {reason}")),
         };
         let mut answer = serde_json::to_vec(&response)?;
@@ -137,106 +127,4 @@ async fn converse(
             return Ok(());
         }
     }
-}
-
-async fn obey(request: &Request, control: &Control, watch: &Watch, stop: &StopHandle) -> Response {
-    match request {
-        Request::Pause => match tokio::time::timeout(PAUSE_TIMEOUT, control.pause()).await {
-            Ok(Ok(())) => {
-                tracing::info!("paused");
-                Response::Done
-            }
-            Ok(Err(over)) => refused(over),
-            Err(_) => Response::Pausing {
-                fetching: watch.gauges().fetching,
-            },
-        },
-        Request::Resume => match control.resume().await {
-            Ok(()) => {
-                tracing::info!("resumed");
-                Response::Done
-            }
-            Err(over) => refused(over),
-        },
-        Request::Hold { host } => hold(control, host, true).await,
-        Request::Release { host } => hold(control, host, false).await,
-        Request::Stop => {
-            stop.stop();
-            Response::Done
-        }
-        Request::Retry { filter, from } => {
-            match control.retry(filter.clone(), from.clone()).await {
-                Ok(retried) => Response::Retried(retried),
-                Err(error) => refused(error),
-            }
-        }
-        Request::Forget { order, from } => {
-            match control.forget(order.clone(), from.clone()).await {
-                Ok(done) => Response::Forgotten(done),
-                Err(error) => refused(error),
-            }
-        }
-        Request::Ask(question) => ask(control, question.clone()).await,
-        Request::AddSeeds { urls } => match parsed(urls, control) {
-            Ok(seeds) => match control.add_seeds(seeds, true).await {
-                Ok(added) => {
-                    tracing::info!(new = added.new, known = added.known, "seeds added");
-                    Response::Added(added)
-                }
-                Err(over) => refused(over),
-            },
-            Err(reason) => refused(reason),
-        },
-    }
-}
-
-/// Holds the hosts of a name, or lets them go on.
-async fn hold(control: &Control, name: &str, is_held: bool) -> Response {
-    let hosts = match hosts_named(name) {
-        Ok(hosts) => hosts,
-        Err(error) => return refused(error),
-    };
-    match tokio::time::timeout(PAUSE_TIMEOUT, control.hold(hosts, is_held)).await {
-        Ok(Ok(hosts)) => Response::Held {
-            hosts: hosts.iter().map(|host| host.as_str().to_owned()).collect(),
-        },
-        Ok(Err(error)) => refused(error),
-        // It is held already, and one of its visits is in progress.
-        Err(_) => Response::Pausing { fetching: 1 },
-    }
-}
-
-/// Answers a question on a thread that may block, because reading the store does.
-async fn ask(control: &Control, question: Question) -> Response {
-    let view = match control.view() {
-        Ok(view) => view,
-        Err(over) => return refused(over),
-    };
-    match tokio::task::spawn_blocking(move || answer(&view, &question)).await {
-        Ok(Ok(answer)) => Response::Answer(Box::new(answer)),
-        Ok(Err(error)) => refused(error),
-        Err(error) => refused(error),
-    }
-}
-
-fn refused(reason: impl Display) -> Response {
-    Response::Refused {
-        reason: reason.to_string(),
-    }
-}
-
-/// Parses and checks seeds. Fails at the first that cannot be crawled.
-fn parsed(urls: &[String], control: &Control) -> Result<Vec<Seed>, String> {
-    if urls.len() > MAX_SEEDS {
-        return Err(format!("at most {MAX_SEEDS} seeds in one request"));
-    }
-    urls.iter()
-        .map(|text| {
-            let seed = seeds::parse(text).map_err(|error| format!("{text:?}: {error}"))?;
-            control
-                .check_seed(&seed.url, true)
-                .map_err(|error| format!("{text:?}: {error}"))?;
-            Ok(seed)
-        })
-        .collect()
 }

@@ -36,6 +36,21 @@ impl fmt::Display for Similarity {
     }
 }
 
+impl schemars::JsonSchema for Similarity {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Similarity".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "A similarity, in steps of a thousandth.",
+            "type": "number",
+            "minimum": 0,
+            "maximum": 1,
+        })
+    }
+}
+
 impl Serialize for Similarity {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if serializer.is_human_readable() {

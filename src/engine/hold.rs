@@ -24,7 +24,7 @@ pub struct HoldOrder {
 pub struct TooManyHeld;
 
 /// A host that is held, as others see it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HeldHost {
     /// Scheme, name and port.
     pub host: String,

@@ -42,7 +42,7 @@ const WHY: &str = "gleaner why URL";
 const RETRY_BUDGET: &str = "gleaner retry --class budget";
 
 /// What a crawl left out since it began, and the seeds that gave nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Omissions {
     /// What was left out, by group, the most frequent reason of each first.
     pub left_out: Vec<Omission>,
@@ -54,7 +54,7 @@ pub struct Omissions {
 }
 
 /// The hosts that send pages that say nothing until their scripts run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ScriptShells {
     /// Number of such hosts.
     pub hosts: u64,
@@ -65,7 +65,7 @@ pub struct ScriptShells {
 }
 
 /// A host that sends pages that need JavaScript.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ShellHost {
     /// Scheme, name and port.
     pub host: String,
@@ -74,7 +74,7 @@ pub struct ShellHost {
 }
 
 /// What was left out for one reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Omission {
     /// What was left out.
     pub group: OmissionGroup,
@@ -99,7 +99,9 @@ pub struct Omission {
 }
 
 /// What was left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum OmissionGroup {
     /// URLs that the crawl admitted and did not fetch.
@@ -115,7 +117,7 @@ pub enum OmissionGroup {
 }
 
 /// What is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OmissionUnit {
     /// URLs, each counted once.
@@ -129,7 +131,7 @@ pub enum OmissionUnit {
 }
 
 /// The seeds that gave nothing: neither they nor what they redirect to was answered with a page.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LostSeeds {
     /// Number of seeds that were given.
     pub seeds: u64,

@@ -88,7 +88,9 @@ impl Opening {
 pub struct Stopped;
 
 /// How many of the given seeds were new.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct SeedsAdded {
     /// Seeds that were queued.
     pub new: u64,

@@ -17,7 +17,7 @@ pub struct RetryFilter {
 }
 
 /// Where to continue.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub enum RetryCursor {
     /// At this page.
     Pages(Vec<u8>),
@@ -28,7 +28,7 @@ pub enum RetryCursor {
 }
 
 /// What was requeued.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Retried {
     /// Number of URLs, by class.
     pub urls: BTreeMap<String, u64>,

@@ -92,6 +92,7 @@ impl Default for Politeness {
     Deserialize,
     IntoStaticStr,
     VariantArray,
+    schemars::JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::url::{self, HostKey, Site, Url};
 
 /// What a URL must share with a seed to be followed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScopeKind {
     /// The host name, and the port if it is not the default port. http and https are equal.

@@ -91,7 +91,7 @@ pub struct Closed {
 }
 
 /// How one way out goes on, for those who watch.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HandoverState {
     /// The setting that asks for it.
     pub setting: String,

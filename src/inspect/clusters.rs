@@ -20,7 +20,7 @@ const ROWS: usize = 250;
 const MAX_BYTES: usize = 1 << 20;
 
 /// A part of the clusters, in the order in which their originals were discovered.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Dups {
     /// Clusters. The first may continue the last cluster of the previous part.
     pub clusters: Vec<Cluster>,
@@ -29,11 +29,11 @@ pub struct Dups {
 }
 
 /// A position between two rows, in hexadecimal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Cursor(String);
 
 /// An original and its duplicates.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Cluster {
     /// Number of the original's document, which identifies the cluster.
     pub id: DocumentId,
@@ -48,7 +48,7 @@ pub struct Cluster {
 }
 
 /// A duplicate.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Member {
     /// The URL as it was requested.
     pub url: String,

@@ -14,7 +14,7 @@ use crate::rows::VisitVerdict;
 const TAIL: u64 = 1 << 20;
 
 /// The room that a crawl takes and has on its disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DiskUse {
     /// Bytes of the files in the data directory.
     pub taken: u64,
@@ -23,7 +23,7 @@ pub struct DiskUse {
 }
 
 /// The last visit that failed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LastError {
     /// When it began (RFC 3339).
     pub time: String,

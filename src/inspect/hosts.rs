@@ -15,7 +15,7 @@ const SHOWN: usize = 10;
 const SAMPLED: usize = 100;
 
 /// The hosts of a crawl with the most queued URLs and the most failures.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HostsNow {
     /// Hosts with the most queued URLs, longest queue first.
     pub by_queue: Vec<HostNow>,
@@ -27,7 +27,7 @@ pub struct HostsNow {
 }
 
 /// The state of one host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HostNow {
     /// Scheme, name and port.
     pub host: String,

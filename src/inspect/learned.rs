@@ -8,14 +8,14 @@ use crate::learn::Ledger;
 use crate::store::Store;
 
 /// The kinds of URLs whose pages said nothing of their own, so that further ones were deferred.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Learned {
     /// The kinds, by host.
     pub kinds: Vec<LearnedKind>,
 }
 
 /// A kind of URLs of a host.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LearnedKind {
     /// Scheme, name and port.
     pub host: String,
@@ -60,7 +60,7 @@ impl LearnedKind {
 }
 
 /// Reads the kinds that were closed at some time.
-pub(super) fn learned(store: &dyn Store) -> Result<Learned, Error> {
+pub(crate) fn learned(store: &dyn Store) -> Result<Learned, Error> {
     let mut learned = Learned::default();
     for_each_kind(store, None, &mut |host, _, ledger| {
         if ledger.is_closed || ledger.times > 0 {

@@ -15,6 +15,7 @@ mod similar;
 
 mod deferred;
 mod glance;
+mod host_list;
 mod hosts;
 mod learned;
 mod waiting;
@@ -36,14 +37,19 @@ pub use clusters::{Cluster, Cursor, Dups, Member};
 pub use deferred::{DeferredFilter, DeferredNow, MAX_DEFERRED_LISTED};
 pub use feed::{Feed, Outlook};
 pub use glance::{DiskUse, LastError};
+pub use host_list::{HostList, HostPlace, HostRow, HostSort, list_hosts};
 pub use hosts::{HostNow, HostsNow};
+pub(crate) use learned::learned;
 pub use learned::{Learned, LearnedKind};
 pub use refused::{BudgetNow, RefusedNow};
+pub(crate) use report::report;
 pub use report::{ClusterFigures, HostDuplicates, Report, ReportOptions, TierFigures};
 pub use shown::Shown;
+pub(crate) use similar::similar;
 pub use similar::{Original, Similar, SimilarPage, Subject};
 pub use status::{StatusNow, status};
 pub use waiting::{WaitingFilter, WaitingNow};
+pub(crate) use why::why;
 pub use why::{AdmissionNow, LinksCut, QueuedNow, RobotsAnswer, RobotsNow, UrlState, Visited, Why};
 
 use crate::dedup::Features;

@@ -13,7 +13,7 @@ use crate::store::Store;
 use crate::url::{HostKey, Identity, Site, Url, UrlId};
 
 /// The first link to a URL that was refused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RefusedNow {
     /// The name of the admission, or of the setting whose budget was used up.
     pub reason: String,
@@ -27,7 +27,7 @@ pub struct RefusedNow {
 }
 
 /// A budget that is used up.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BudgetNow {
     /// The name of the setting.
     pub setting: String,

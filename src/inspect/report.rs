@@ -15,7 +15,7 @@ use crate::rows::{Compared, Counters, CrawlState, EARLIER, RequisiteCounters};
 use crate::store::{Store, Table, decode, for_each};
 
 /// What deduplication did for a crawl since it began.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Report {
     /// Number of pages that are originals or duplicates.
     pub judged: u64,
@@ -59,7 +59,7 @@ fn with_numeric_keys<'de, D: Deserializer<'de>>(map: D) -> Result<BTreeMap<u8, u
 }
 
 /// The duplicates that one tier found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TierFigures {
     /// The tier.
     pub tier: Tier,
@@ -70,7 +70,7 @@ pub struct TierFigures {
 }
 
 /// What earlier crawls of the same sites spared one.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SinceFigures {
     /// Pages that are as an earlier crawl stored them.
     pub unchanged: u64,
@@ -83,7 +83,7 @@ pub struct SinceFigures {
 }
 
 /// Figures of one cluster.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ClusterFigures {
     /// URL of the original.
     pub original: String,
@@ -96,7 +96,7 @@ pub struct ClusterFigures {
 }
 
 /// Duplicates of one host.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HostDuplicates {
     /// Scheme, name and port.
     pub host: String,
@@ -119,7 +119,7 @@ pub struct ReportOptions {
 }
 
 /// Summarizes deduplication. Reads the record of every duplicate and the row of every host.
-pub(super) fn report(view: &View, shown: ReportOptions) -> Result<Report, Error> {
+pub(crate) fn report(view: &View, shown: ReportOptions) -> Result<Report, Error> {
     let shown = ReportOptions {
         top: shown.top.min(MAX_LISTED),
         ..shown

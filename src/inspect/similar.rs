@@ -27,7 +27,7 @@ pub enum Subject {
 }
 
 /// The stored pages that are most similar to a subject.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Similar {
     /// If the subject is a duplicate, the original that was compared instead, because the body of
     /// the duplicate may not be stored.
@@ -37,7 +37,7 @@ pub struct Similar {
 }
 
 /// The original of a duplicate.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Original {
     /// Its URL.
     pub url: String,
@@ -48,7 +48,7 @@ pub struct Original {
 }
 
 /// A stored page, and how similar it is to the subject.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SimilarPage {
     /// The URL as it was requested.
     pub url: String,
@@ -76,7 +76,7 @@ struct Basis {
 
 /// The `limit` stored pages that are most similar to the subject; `None` if the subject is a URL
 /// that is neither stored nor a duplicate of a stored page.
-pub(super) fn similar(
+pub(crate) fn similar(
     view: &View,
     subject: &Subject,
     limit: usize,

@@ -13,7 +13,7 @@ use crate::frontier::HeldHosts;
 use crate::rows::deferred_urls;
 
 /// The state of a crawl, as `gleaner status` shows it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct StatusNow {
     /// Counters, and for a running crawl what is going on, as that process last wrote it.
     #[serde(flatten)]
@@ -55,6 +55,18 @@ pub fn status(path: &Path) -> Result<StatusNow, Error> {
     now.disk = DiskUse::of(path);
     now.last_error = last_error(path);
     Ok(now)
+}
+
+impl StatusNow {
+    /// Adds to what a running crawl knows of itself what its data directory tells.
+    pub fn beside(path: &Path, status: Status) -> Self {
+        Self {
+            status,
+            disk: DiskUse::of(path),
+            last_error: last_error(path),
+            ..Self::default()
+        }
+    }
 }
 
 fn state(path: &Path) -> Result<StatusNow, Error> {

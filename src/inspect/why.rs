@@ -26,7 +26,7 @@ use crate::store::{Store, Table, decode};
 use crate::url::{HostKey, Identity, Url, UrlId};
 
 /// What happened to a URL.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Why {
     /// The URL that was asked about.
     pub url: String,
@@ -64,7 +64,7 @@ pub struct Why {
 }
 
 /// What a crawl knows of a URL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UrlState {
     /// Queued, or being fetched.
@@ -78,7 +78,7 @@ pub enum UrlState {
 }
 
 /// Pages with more links than are read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LinksCut {
     /// Number of such pages.
     pub pages: u64,
@@ -101,7 +101,7 @@ impl LinksCut {
 }
 
 /// The last completed visit of a URL.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Visited {
     /// The form of the URL that was requested.
     pub url: String,
@@ -163,7 +163,7 @@ pub struct Visited {
 }
 
 /// The place of a URL in its queue.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct QueuedNow {
     /// The form of the URL that will be requested.
     pub url: String,
@@ -180,7 +180,7 @@ pub struct QueuedNow {
 }
 
 /// Whether a link to a URL would be followed now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AdmissionNow {
     /// `admitted`, `out-of-scope`, `excluded`, `not-included`, `malformed` (too long),
     /// `host-budget`, `domain-budget`, `deferred`, or the form for which it is suspected.
@@ -206,7 +206,7 @@ pub struct AdmissionNow {
 }
 
 /// Whether robots.txt allows a URL.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RobotsNow {
     /// What robots.txt says about the URL.
     pub answer: RobotsAnswer,
@@ -221,7 +221,9 @@ pub struct RobotsNow {
 }
 
 /// What robots.txt says about a URL.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum RobotsAnswer {
     /// The URL may be visited.
@@ -236,7 +238,7 @@ pub enum RobotsAnswer {
 }
 
 /// Explains what happened to a URL, and how the current options treat it.
-pub(super) fn why(view: &View, url: &str) -> Result<Why, Error> {
+pub(crate) fn why(view: &View, url: &str) -> Result<Why, Error> {
     let url = &crate::url::parse(url).map_err(|source| Error::Url {
         url: url.to_owned(),
         source,

@@ -92,7 +92,7 @@ pub struct Digests {
 }
 
 /// The place of a record in the archive.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RecordPlace {
     /// Kind of the record.
     #[serde(rename = "type")]

@@ -85,7 +85,9 @@ impl TrapPolicy {
 }
 
 /// What becomes of URLs that look like part of a trap.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum TrapMode {
     /// They are deferred, and sampled.

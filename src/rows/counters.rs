@@ -12,7 +12,7 @@ use crate::fetch::FailureClass;
 use crate::frontier::{Admission, Finding};
 
 /// What was done since the crawl began.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Counters {
     /// URLs queued.
     pub queued: u64,
@@ -70,7 +70,7 @@ pub struct Counters {
 }
 
 /// What was done about the files that pages need to be shown.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RequisiteCounters {
     /// Files whose server responded.
     pub fetched: u64,

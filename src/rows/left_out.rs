@@ -134,7 +134,7 @@ impl RefusedUrl {
 }
 
 /// A seed that gave nothing: neither it nor what it redirects to was answered with a page.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LostSeed {
     /// The URL.
     pub url: String,

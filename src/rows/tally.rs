@@ -60,6 +60,20 @@ impl<K: Named> Tally<K> {
     }
 }
 
+impl<K> schemars::JsonSchema for Tally<K> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Tally".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        BTreeMap::<String, u64>::json_schema(generator)
+    }
+}
+
 impl<K> Default for Tally<K> {
     fn default() -> Self {
         Self {

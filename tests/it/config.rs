@@ -18,7 +18,7 @@ use crate::web::{Answer, Web};
 const USAGE: i32 = 2;
 
 /// Every flag that sets something, the key that it sets, and a value that is not the default.
-pub(crate) const FLAGS: [(&str, &str, &str); 12] = [
+pub(crate) const FLAGS: [(&str, &str, &str); 14] = [
     ("--max-depth", "crawl.max_depth", "7"),
     ("--scope", "crawl.scope", "any"),
     ("--extra-hops", "crawl.extra_hops", "7"),
@@ -30,6 +30,8 @@ pub(crate) const FLAGS: [(&str, &str, &str); 12] = [
     ("--user-agent", "fetch.user_agent", "7 \"7\" #\\7 'x'"),
     ("--proxy", "fetch.proxy", "http://127.0.0.1:7"),
     ("--robots", "crawl.robots", "ignore"),
+    ("--listen", "daemon.listen", "127.0.0.1:7"),
+    ("--token-file", "daemon.token_file", "/7"),
     // Takes no value: to give it is to say so.
     ("--allow-private", "fetch.allow_private", "true"),
 ];

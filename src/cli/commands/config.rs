@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
+use super::console::ConsoleFlags;
 use crate::cli::output::Screen;
 use crate::cli::words::count;
 use crate::cli::{Failure, help, output};
@@ -149,6 +150,8 @@ pub(super) struct SettingFlags {
     /// Allow private, loopback and reserved addresses
     #[arg(help_heading = help::REQUESTS, long)]
     allow_private: bool,
+    #[command(flatten)]
+    console: ConsoleFlags,
     #[arg(
         help_heading = help::SETTINGS,
         long,
@@ -211,6 +214,12 @@ impl SettingFlags {
         Ok(config::load(sources, std::env::vars_os(), self.flags())?)
     }
 
+    /// Adds what is set while the crawl runs.
+    pub(super) fn set_also(&mut self, set: &BTreeMap<String, String>) {
+        let set = set.iter();
+        (self.set).extend(set.map(|(key, value)| (key.clone(), value.clone())));
+    }
+
     /// The flags that were given.
     fn flags(&self) -> Vec<Flag> {
         // Destructured, so that a new flag cannot be forgotten.
@@ -236,6 +245,7 @@ impl SettingFlags {
             proxy,
             robots,
             allow_private,
+            console,
             set,
             reset_settings: _,
         } = self;
@@ -289,6 +299,7 @@ impl SettingFlags {
             value: value.clone(),
             adds: false,
         }))
+        .chain(console.flags())
         .chain(added("--include", "crawl.include", include, |it| {
             json!([it])
         }))
@@ -299,12 +310,9 @@ impl SettingFlags {
             "--block-list",
             "crawl.block_lists",
             block_list,
-            // The next run may be started elsewhere.
-            |it| json!([std::path::absolute(it).unwrap_or_else(|_| it.clone())]),
+            listed,
         ))
-        .chain(added("--cookies", "fetch.cookie_files", cookies, |it| {
-            json!([std::path::absolute(it).unwrap_or_else(|_| it.clone())])
-        }))
+        .chain(added("--cookies", "fetch.cookie_files", cookies, listed))
         .chain(added("--accept", "fetch.accept", accept, |it| json!([it])))
         .chain(added("--reject", "fetch.reject", reject, |it| json!([it])))
         .chain(added(
@@ -315,6 +323,11 @@ impl SettingFlags {
         ))
         .collect()
     }
+}
+
+/// A path as a list, as it is for a run that is started elsewhere.
+fn listed(path: &PathBuf) -> Value {
+    json!([std::path::absolute(path).unwrap_or_else(|_| path.clone())])
 }
 
 /// Flags of which each adds to a list or table.

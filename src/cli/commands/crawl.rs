@@ -6,17 +6,20 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Args;
 
 use super::config::SettingFlags;
+use super::console;
+use super::reload::Reloading;
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Screen};
 use crate::cli::progress::{self, Progress};
 use crate::cli::{Failure, help, left_out, signals};
 use crate::config::{self, Config, Effective, Size, Span};
-use crate::control::{ControlServer, ServeMode};
+use crate::control::{ControlServer, Handles, ServeMode};
 use crate::engine::{self, Crawl, Ending, Failpoint, Opening, RunLimits, StopHandle, Summary};
 use crate::fetch::{FetchOptions, Guard, Refused};
 use crate::frontier::{RevisitPolicy, RobotsMode, Seed};
@@ -107,6 +110,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let stop = StopHandle::new();
     signals::listen(stop.clone(), screen.clone())?;
 
+    let console = console::open(config, screen)?;
     options.opening = Opening::new(stop.clone());
     let mut crawl = Crawl::open(&arguments.data_dir, options)?;
     if !crawl.is_resumed() && given == 0 {
@@ -114,6 +118,22 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     }
     say_resumed(&mut crawl, &effective, screen)?;
     effective.remembered().write(&arguments.data_dir)?;
+    let handles = Handles {
+        control: crawl.control(),
+        watch: crawl.watch(),
+        stop: stop.clone(),
+    };
+    if console.is_some() {
+        let reloads = Reloading::begin(
+            (&arguments.settings, &arguments.data_dir),
+            &effective,
+            crawl.control(),
+            screen,
+            // As at the start: each page is visited once.
+            |options| options.revisit = RevisitPolicy::off(),
+        )?;
+        console::show(console.as_ref(), &handles, &Arc::new(reloads));
+    }
     let interval = arguments.progress_interval;
     let interval = interval.map_or(progress::OFTEN, |interval| interval.0);
     let progress = Progress::start(crawl.watch(), screen, interval);
@@ -138,13 +158,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         }
         return unless_lost(&summary);
     }
-    let server = ControlServer::start(
-        &arguments.data_dir,
-        ServeMode::Socket,
-        crawl.control(),
-        crawl.watch(),
-        stop.clone(),
-    );
+    let server = ControlServer::start(&arguments.data_dir, ServeMode::Socket, handles);
     if let Err(error) = &server {
         // Some file systems do not support sockets. The crawl runs without one.
         tracing::warn!(%error, "cannot open the control socket: `pause`, `resume`, `stop` and `seeds add` will not work");
@@ -160,6 +174,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     drop(progress);
     output::print_summary(&summary, ("crawl", &arguments.data_dir), arguments.json)?;
     drop(server);
+    drop(console);
     unless_lost(&summary)
 }
 

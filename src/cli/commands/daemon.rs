@@ -1,27 +1,28 @@
 //! `gleaner daemon`: a crawl that does not end when its queues are empty. It revisits pages,
 //! accepts seeds while it runs, and reloads its settings on SIGHUP.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 
 use super::config::SettingFlags;
+use super::console;
 use super::crawl::{self, SeedArguments};
+use super::reload::Reloading;
 use crate::cli::output::{self, Screen};
 use crate::cli::progress::{self, Progress};
 use crate::cli::signals::{self, Hangups};
 use crate::cli::{Failure, help};
-use crate::config::{self, Config};
-use crate::control::{ControlServer, ServeMode, Starting, reloading};
-use crate::engine::{Control, Crawl, LiveOptions, Opening, RunLimits, StopHandle};
-use crate::fetch::CookieFile;
+use crate::control::{ControlServer, Handles, ServeMode, Starting, reloading};
+use crate::engine::{Crawl, Opening, RunLimits, StopHandle};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gleaner daemon --data-dir crawl --config crawl.toml
   gleaner daemon --data-dir crawl http://127.0.0.1:8000/ --delay 200ms
+  gleaner daemon --data-dir crawl --listen 127.0.0.1:7979    watch and steer it over HTTP
   cp more-seeds.txt crawl/drop/            add seeds; the list is moved to done/ or rejected/
   gleaner pause --data-dir crawl           pause it; see also resume, stop, seeds add, status
   kill -HUP $(cat crawl/lock)              reload the configuration
@@ -68,6 +69,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     // Must come before systemd is told that the daemon is ready to be reloaded.
     let hangups = Hangups::listen()?;
 
+    let console = console::open(config, screen)?;
     options.opening = Opening::new(stop.clone());
     let starting = Starting::begin(&options.opening).map_err(anyhow::Error::from)?;
     let mut crawl = Crawl::open(&arguments.data_dir, options)?;
@@ -75,19 +77,26 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     crawl::say_resumed(&mut crawl, &effective, screen)?;
     effective.remembered().write(&arguments.data_dir)?;
     // Seeds and commands are accepted from here on; they wait while the given lists are read.
-    let server = ControlServer::start(
-        &arguments.data_dir,
-        ServeMode::Daemon,
+    let handles = Handles {
+        control: crawl.control(),
+        watch: crawl.watch(),
+        stop: stop.clone(),
+    };
+    let reloads = Arc::new(Reloading::begin(
+        (&arguments.settings, &arguments.data_dir),
+        &effective,
         crawl.control(),
-        crawl.watch(),
-        stop.clone(),
-    )
-    .map_err(|error| {
-        anyhow::Error::from(error).context(format!(
-            "cannot open the control socket and the drop directory in {}",
-            arguments.data_dir.display()
-        ))
-    })?;
+        screen,
+        |_| {},
+    )?);
+    console::show(console.as_ref(), &handles, &reloads);
+    let server =
+        ControlServer::start(&arguments.data_dir, ServeMode::Daemon, handles).map_err(|error| {
+            anyhow::Error::from(error).context(format!(
+                "cannot open the control socket and the drop directory in {}",
+                arguments.data_dir.display()
+            ))
+        })?;
     screen.say(&format!(
         "accepting seed lists in {} and commands such as `gleaner stop --data-dir {}`",
         arguments.data_dir.join("drop").display(),
@@ -98,7 +107,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     crawl::look_back(&mut crawl, screen, &stop)?;
     crawl::add_seeds(&mut crawl, &sources, screen, &stop)?;
     crawl::widening::widen(&mut crawl, screen, &stop)?;
-    reload_on_hangup(hangups, arguments, config, crawl.control(), screen)?;
+    hangups.each(move || reloading(|| reloads.reload()))?;
     let limits = RunLimits {
         wait_for_more: true,
         ..RunLimits::default()
@@ -109,106 +118,6 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     output::print_summary(&summary, ("daemon", &arguments.data_dir), arguments.json)?;
     // Closes the connection of the client that asked for the stop, which is waiting for that.
     drop(server);
-    Ok(())
-}
-
-/// What holds while a daemon runs.
-struct Holding {
-    settings: BTreeMap<String, String>,
-    login: CookieFile,
-}
-
-/// Reloads the settings on each SIGHUP and applies those that can change at run time. An invalid
-/// configuration changes nothing.
-fn reload_on_hangup(
-    hangups: Hangups,
-    arguments: &Arguments,
-    config: &Config,
-    control: Control,
-    screen: &Screen,
-) -> Result<(), Failure> {
-    let settings = arguments.settings.clone();
-    let directory = arguments.data_dir.clone();
-    let mut holding = Holding {
-        settings: config::flatten(config),
-        login: config.read_cookie_files()?,
-    };
-    let screen = screen.clone();
-    hangups.each(move || {
-        reloading(|| {
-            let outcome = reload(&settings, &directory, &mut holding, &control, &screen);
-            if let Err(failure) = outcome {
-                crate::cli::report(&failure);
-                output::say("reload failed: settings are unchanged");
-            }
-        });
-    })?;
-    Ok(())
-}
-
-fn reload(
-    settings: &SettingFlags,
-    directory: &Path,
-    holding: &mut Holding,
-    control: &Control,
-    screen: &Screen,
-) -> Result<(), Failure> {
-    let effective = settings.load(Some(directory))?;
-    let config = &effective.config;
-    let mut options = LiveOptions::from(&config.options()?);
-    options.policies.block(config.read_block_lists()?);
-    options.login = super::config::login(config, screen)?;
-    let has_other_cookies = options.login != holding.login;
-    holding.login = options.login.clone();
-    let holding = &mut holding.settings;
-    let now = config::flatten(config);
-    let names: std::collections::BTreeSet<_> = holding.keys().chain(now.keys()).cloned().collect();
-    let (mut live, mut later) = (Vec::new(), Vec::new());
-    for name in names {
-        let (then, value) = (holding.get(&name), now.get(&name));
-        if then == value {
-            continue;
-        }
-        let unset = || "(unset)".to_owned();
-        let change = (
-            name.clone(),
-            then.cloned().unwrap_or_else(unset),
-            value.cloned().unwrap_or_else(unset),
-        );
-        if config::is_live(&name) {
-            live.push(change);
-        } else {
-            later.push(change);
-        }
-    }
-    let runtime = tokio::runtime::Builder::new_current_thread().build();
-    let runtime = runtime.map_err(anyhow::Error::from)?;
-    runtime
-        .block_on(control.change(options))
-        .map_err(anyhow::Error::from)?;
-    for (name, then, value) in &live {
-        screen.say(&format!("reloaded: {name} was {then}, is {value}"));
-        match now.get(name) {
-            Some(value) => holding.insert(name.clone(), value.clone()),
-            None => holding.remove(name),
-        };
-    }
-    if live
-        .iter()
-        .any(|(name, ..)| name.starts_with("crawl.robots"))
-    {
-        crawl::warn_of_ignored_robots(config, screen);
-    }
-    effective.remembered().write(directory)?;
-    for (name, then, value) in &later {
-        output::say(&format!(
-            "reloaded: {name} is still {then}; restart to set it to {value}"
-        ));
-    }
-    if has_other_cookies {
-        screen.say("reloaded: cookies of fetch.cookie_files; `gleaner retry --class session` goes on where a login was lost");
-    } else if live.is_empty() && later.is_empty() {
-        screen.say("reloaded: no settings changed");
-    }
+    drop(console);
     Ok(())
 }

@@ -2,10 +2,12 @@
 
 mod demo;
 
+mod console;
 mod control;
 mod crawl;
 mod daemon;
 mod forget;
+mod reload;
 mod retry;
 
 mod check;

@@ -12,7 +12,6 @@ use anyhow::Context;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use serde::Serialize;
 
 use super::duplicates::show;
 use crate::cli::Failure;
@@ -20,9 +19,8 @@ use crate::cli::output::Screen;
 use crate::cli::progress::Counted;
 use crate::cli::shown::Data;
 use crate::corpus::{Worked, in_order};
-use crate::dedup::Similarity;
-use crate::engine::{Digests, LogLine, PageGroup, PageLine, Position, ReadText, RecordPlace};
-use crate::export::{Filter, Found, Language, Reader, Want};
+use crate::engine::{LogLine, Position};
+use crate::export::{Filter, Found, PageOut, PageRead, Reader, Want};
 use crate::inspect::{Feed, Outlook};
 use crate::page::{Markup, Wish};
 use crate::quality::{self, Quality};
@@ -118,45 +116,6 @@ pub(super) fn wish_parser() -> PossibleValuesParser {
     PossibleValuesParser::new(Wish::ALL.map(|(_, name)| name))
 }
 
-/// A line of the output.
-#[derive(Serialize)]
-pub(super) struct Line<'a> {
-    url: &'a str,
-    canonical: &'a str,
-    canonical_hint: Option<&'a str>,
-    via: Option<&'a str>,
-    time: &'a str,
-    status: u16,
-    mime: Option<&'a str>,
-    size: u64,
-    title: Option<&'a str>,
-    language: Option<String>,
-    language_score: Option<f32>,
-    declared_language: Option<String>,
-    robots: &'a [String],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tag: Option<&'a str>,
-    #[serde(flatten)]
-    read: Read,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    quality: Option<Quality>,
-    words: Option<u32>,
-    digests: &'a Digests,
-    simhash: Option<&'a str>,
-    verdict: &'a str,
-    distance: Option<u8>,
-    similarity: Option<Similarity>,
-    original: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    group: Option<&'a PageGroup>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    supersedes: Option<&'a RecordPlace>,
-    record: Option<&'a RecordPlace>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unchanged_since: Option<&'a str>,
-    position: String,
-}
-
 /// What is asked of every page.
 struct Question<'a> {
     arguments: &'a Arguments,
@@ -180,8 +139,8 @@ impl Question<'_> {
         if !self.filtering.passes(quality.as_ref()) {
             return Ok(None);
         }
-        let read = found.read.map(|read| Read::of(read, self.arguments.format));
-        let mut line = Line::of(line, found.page, position, found.language, read);
+        let read = found.read.map(|read| PageRead::of(read, want.markup));
+        let mut line = PageOut::of(line, found.page, position, found.language, read);
         line.quality = quality.filter(|_| self.arguments.quality);
         let mut answer = serde_json::to_vec(&line).context("cannot write a page as JSON")?;
         answer.push(b'\n');
@@ -196,36 +155,6 @@ impl Question<'_> {
             &read.page.main_text,
             found.language.name(),
         ))
-    }
-}
-
-/// What was read of a page from the archive.
-#[derive(Serialize)]
-pub(super) struct Read {
-    headline: Option<String>,
-    text: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    markdown: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    html: Option<String>,
-}
-
-impl Read {
-    pub(super) fn of(read: ReadText, format: Format) -> Self {
-        let ReadText { page, marked, .. } = read;
-        let (mut text, mut markdown, mut html) = (None, None, None);
-        match (format, marked) {
-            (Format::Markdown, Some(marked)) => markdown = Some(marked),
-            (Format::Html, Some(marked)) => html = Some(marked),
-            // Plain text has no other form.
-            _ => text = Some(page.main_text),
-        }
-        Self {
-            headline: page.headline,
-            text,
-            markdown,
-            html,
-        }
     }
 }
 
@@ -310,52 +239,6 @@ fn answer_all(
                 .map_err(Failure::from)
         },
     )
-}
-
-impl<'a> Line<'a> {
-    pub(super) fn of(
-        line: &'a LogLine,
-        page: &'a PageLine,
-        position: Position,
-        language: Language,
-        read: Option<Read>,
-    ) -> Self {
-        Self {
-            url: &line.url,
-            canonical: page.canonical.as_ref().unwrap_or(&line.url),
-            canonical_hint: page.canonical_hint.as_deref(),
-            via: line.via.as_deref(),
-            time: &line.time,
-            status: line.status,
-            mime: line.mime.as_deref(),
-            size: line.size,
-            title: page.title.as_deref(),
-            language: language.name().map(str::to_owned),
-            language_score: language.score(),
-            declared_language: language.declared,
-            robots: &page.robots,
-            tag: page.tag.as_deref(),
-            read: read.unwrap_or(Read {
-                headline: None,
-                text: None,
-                markdown: None,
-                html: None,
-            }),
-            quality: None,
-            words: page.words,
-            digests: &page.digests,
-            simhash: page.simhash.as_deref(),
-            verdict: line.verdict.name(),
-            distance: page.distance,
-            similarity: page.similarity,
-            original: line.original.as_deref(),
-            group: page.group.as_ref(),
-            supersedes: page.supersedes.as_ref(),
-            record: page.record.as_ref(),
-            unchanged_since: page.unchanged_since.as_deref(),
-            position: position.to_string(),
-        }
-    }
 }
 
 /// Waits for the poll interval. True if the reader of standard output has closed it.

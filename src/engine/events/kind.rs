@@ -4,7 +4,9 @@ use serde::Serialize;
 use strum::IntoStaticStr;
 
 /// Kinds of events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, IntoStaticStr)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, IntoStaticStr, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 #[cfg_attr(test, derive(strum::VariantArray))]

@@ -35,11 +35,12 @@ const MAX_TEXT: usize = 500;
 const IDS_PER_MILLISECOND: u64 = 1_000;
 
 /// An event.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct CrawlEvent {
     /// Its number, higher than that of any before, those of earlier runs included (unless the clock
     /// was set back since). In JSON it is a string, because it has more digits than a number there.
     #[serde(serialize_with = "as_text")]
+    #[schemars(with = "String")]
     pub id: u64,
     /// When it happened (RFC 3339).
     pub time: String,

@@ -84,7 +84,7 @@ impl FromStr for Resolution {
 }
 
 /// A part of the history.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Series {
     /// Time between two rows in milliseconds; at least that, if rows are missing.
     pub resolution_ms: u64,
@@ -95,7 +95,8 @@ pub struct Series {
     pub series: Vec<String>,
     /// What the numbers of the series `limit` mean: the names of limits, each at its number.
     pub limits: Vec<&'static str>,
-    /// The rows, by time.
+    /// The rows, by time: each a list of its time in milliseconds since 1970 and the values.
+    #[schemars(with = "Vec<Vec<Option<u64>>>")]
     pub rows: Vec<SeriesRow>,
 }
 

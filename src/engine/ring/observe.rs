@@ -20,7 +20,9 @@ use crate::handover::HandoverState;
 use crate::rows::{Counters, SavedBytes};
 
 /// What goes on at this moment.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct Gauges {
     /// Hosts in the working set.
     pub hosts_in_window: usize,
@@ -41,7 +43,9 @@ pub struct Gauges {
 }
 
 /// Approximate size of the bounded structures of a crawl, in bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 pub struct MemoryUse {
     /// Hosts in the working set, with their next URLs and addresses.
     #[serde(default)]
@@ -55,7 +59,7 @@ pub struct MemoryUse {
 }
 
 /// The most that a structure of a crawl may take by the plan of memory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MemoryShare {
     /// What it is.
     pub name: String,
@@ -65,7 +69,17 @@ pub struct MemoryShare {
 
 /// What limits the speed of the crawl at this moment, as far as the scheduler knows.
 #[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray,
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    VariantArray,
+    schemars::JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -286,6 +300,11 @@ impl Watch {
         self.counters.borrow().clone()
     }
 
+    /// Waits for the next commit; false if there will be none.
+    pub async fn committed(&mut self) -> bool {
+        self.counters.changed().await.is_ok()
+    }
+
     /// Number of URLs that are deferred.
     pub fn deferred(&self) -> u64 {
         *self.deferred.borrow()
@@ -349,7 +368,7 @@ impl Watch {
 }
 
 /// The state of a crawl, as its process writes it to `status.json`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Status {
     /// Set while a process is crawling.
     pub running: bool,

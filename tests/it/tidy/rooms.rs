@@ -6,7 +6,7 @@ use super::source::{code, sources};
 
 /// Which rooms a room may import, layer by layer: imports go from later rooms to earlier ones,
 /// never between neighbours, never back. The docs tell why.
-pub(super) const ROOMS: [(&str, &[&str]); 26] = [
+pub(super) const ROOMS: [(&str, &[&str]); 27] = [
     ("units", &[]),
     ("unicode", &[]),
     ("url", &[]),
@@ -61,10 +61,17 @@ pub(super) const ROOMS: [(&str, &[&str]); 26] = [
         ],
     ),
     (
+        "console",
+        &[
+            "url", "page", "dedup", "frontier", "engine", "inspect", "control", "export",
+        ],
+    ),
+    (
         "cli",
         &[
-            "units", "url", "robots", "seeds", "fetch", "page", "learn", "frontier", "dedup",
-            "engine", "inspect", "config", "control", "demo", "corpus", "export", "quality",
+            "console", "units", "url", "robots", "seeds", "fetch", "page", "learn", "frontier",
+            "dedup", "engine", "inspect", "config", "control", "demo", "corpus", "export",
+            "quality",
         ],
     ),
 ];

@@ -7,16 +7,15 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::cli::Failure;
-use crate::cli::commands::pages::{Format as TextFormat, Line, Read};
 use crate::engine::{LogLine, PageLine, Position};
-use crate::export::{Error, Found, Language, Source, Want};
+use crate::export::{Error, Found, Language, PageOut, PageRead, Source, Want};
 use crate::page::Markup;
 
 /// A line of JSON: that of `gleaner pages`, and what only an export says.
 #[derive(Serialize)]
 struct More<'a> {
     #[serde(flatten)]
-    line: Line<'a>,
+    line: PageOut<'a>,
     markdown: Option<String>,
     kept: Option<f64>,
     detected_language: Option<String>,
@@ -49,7 +48,7 @@ impl<'a> Fields<'a> {
         let page: PageLine = serde_json::from_str(page).context("a page as JSON")?;
         let line = LogLine::default();
         let more = More {
-            line: Line::of(&line, &page, Position::default(), Language::default(), None),
+            line: PageOut::of(&line, &page, Position::default(), Language::default(), None),
             markdown: None,
             kept: None,
             detected_language: None,
@@ -93,12 +92,12 @@ impl<'a> Fields<'a> {
             kept: kept.map(|permille| f64::from(permille) / 1_000.0),
             detected_language: detected.map(|(language, _)| language.clone()),
             warc_record_id: id,
-            line: Line::of(
+            line: PageOut::of(
                 found.line,
                 found.page,
                 position,
                 found.language,
-                found.read.map(|read| Read::of(read, TextFormat::Text)),
+                found.read.map(|read| PageRead::of(read, None)),
             ),
         };
         let line = match self.0 {

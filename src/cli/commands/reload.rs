@@ -1,0 +1,200 @@
+//! Settings that change while a crawl runs: read again on SIGHUP, or set over the console.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use super::config::SettingFlags;
+use super::crawl;
+use crate::cli::Failure;
+use crate::cli::output::{self, Screen};
+use crate::config::{self, Effective};
+use crate::console::{Setting, Settings};
+use crate::engine::{Control, LiveOptions, Options};
+use crate::fetch::CookieFile;
+
+/// The settings of a crawl that runs.
+pub(super) struct Reloading {
+    directory: PathBuf,
+    control: Control,
+    screen: Screen,
+    /// What the command makes of options, whatever is configured.
+    adjust: fn(&mut Options),
+    holding: Mutex<Holding>,
+}
+
+/// What holds while a crawl runs.
+struct Holding {
+    flags: SettingFlags,
+    /// By key, as they are in force.
+    settings: BTreeMap<String, String>,
+    login: CookieFile,
+    shown: Vec<Setting>,
+}
+
+/// What a change of settings has changed.
+#[derive(Default)]
+struct Changed {
+    /// What is in force: key, and both values.
+    live: Vec<(String, String, String)>,
+    /// What will be after a restart.
+    later: Vec<(String, String, String)>,
+    has_other_cookies: bool,
+}
+
+impl Reloading {
+    /// Takes down with what a crawl began.
+    pub(super) fn begin(
+        (flags, directory): (&SettingFlags, &Path),
+        effective: &Effective,
+        control: Control,
+        screen: &Screen,
+        adjust: fn(&mut Options),
+    ) -> Result<Self, Failure> {
+        let holding = Holding {
+            flags: flags.clone(),
+            settings: config::flatten(&effective.config),
+            login: effective.config.read_cookie_files()?,
+            shown: shown(effective),
+        };
+        Ok(Self {
+            directory: directory.to_owned(),
+            control,
+            screen: screen.clone(),
+            adjust,
+            holding: Mutex::new(holding),
+        })
+    }
+
+    /// The data directory.
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Reads the settings again and says what has changed. An invalid configuration changes nothing.
+    pub(super) fn reload(&self) {
+        let mut holding = self.holding.lock().unwrap_or_else(PoisonError::into_inner);
+        let flags = holding.flags.clone();
+        match self.apply(&mut holding, flags) {
+            Ok(changed) => self.tell(&changed),
+            Err(failure) => {
+                crate::cli::report(&failure);
+                output::say("reload failed: settings are unchanged");
+            }
+        }
+    }
+
+    /// Puts in force what can be.
+    fn apply(&self, holding: &mut Holding, flags: SettingFlags) -> Result<Changed, Failure> {
+        let effective = flags.load(Some(&self.directory))?;
+        let config = &effective.config;
+        let mut options = config.options()?;
+        (self.adjust)(&mut options);
+        let mut options = LiveOptions::from(&options);
+        options.policies.block(config.read_block_lists()?);
+        options.login = super::config::login(config, &self.screen)?;
+        let mut changed = Changed {
+            has_other_cookies: options.login != holding.login,
+            ..Changed::default()
+        };
+        let login = options.login.clone();
+        let now = config::flatten(config);
+        let names: BTreeSet<_> = holding.settings.keys().chain(now.keys()).cloned().collect();
+        for name in names {
+            let (then, value) = (holding.settings.get(&name), now.get(&name));
+            if then == value {
+                continue;
+            }
+            let unset = || "(unset)".to_owned();
+            let change = (
+                name.clone(),
+                then.cloned().unwrap_or_else(unset),
+                value.cloned().unwrap_or_else(unset),
+            );
+            if config::is_live(&name) {
+                changed.live.push(change);
+            } else {
+                changed.later.push(change);
+            }
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let runtime = runtime.map_err(anyhow::Error::from)?;
+        runtime
+            .block_on(self.control.change(options))
+            .map_err(anyhow::Error::from)?;
+        holding.login = login;
+        for (name, ..) in &changed.live {
+            match now.get(name) {
+                Some(value) => holding.settings.insert(name.clone(), value.clone()),
+                None => holding.settings.remove(name),
+            };
+        }
+        if (changed.live.iter()).any(|(name, ..)| name.starts_with("crawl.robots")) {
+            crawl::warn_of_ignored_robots(config, &self.screen);
+        }
+        effective.remembered().write(&self.directory)?;
+        holding.flags = flags;
+        holding.shown = shown(&effective);
+        Ok(changed)
+    }
+
+    fn tell(&self, changed: &Changed) {
+        for (name, then, value) in &changed.live {
+            self.screen
+                .say(&format!("reloaded: {name} was {then}, is {value}"));
+        }
+        for (name, then, value) in &changed.later {
+            output::say(&format!(
+                "reloaded: {name} is still {then}; restart to set it to {value}"
+            ));
+        }
+        if changed.has_other_cookies {
+            self.screen.say("reloaded: cookies of fetch.cookie_files; `gleaner retry --class session` goes on where a login was lost");
+        } else if changed.live.is_empty() && changed.later.is_empty() {
+            self.screen.say("reloaded: no settings changed");
+        }
+    }
+}
+
+/// Every setting, and who set it.
+fn shown(effective: &Effective) -> Vec<Setting> {
+    let settings = effective.settings().into_iter();
+    let shown = settings.map(|(key, value, origin)| Setting {
+        live: config::is_live(&key),
+        key,
+        value,
+        origin: origin.to_string(),
+    });
+    shown.collect()
+}
+
+impl Settings for Reloading {
+    fn all(&self) -> Vec<Setting> {
+        let holding = self.holding.lock().unwrap_or_else(PoisonError::into_inner);
+        holding.shown.clone()
+    }
+
+    fn change(&self, set: &BTreeMap<String, String>) -> Result<Vec<String>, String> {
+        let mut holding = self.holding.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = |key: &String| holding.shown.iter().any(|it| it.key == *key);
+        let later = set
+            .keys()
+            .find(|key| is_known(key) && !config::is_live(key));
+        if let Some(key) = later {
+            return Err(format!(
+                "{key} cannot change while the crawl runs: restart it with --set {key}=VALUE"
+            ));
+        }
+        let mut flags = holding.flags.clone();
+        flags.set_also(set);
+        match self.apply(&mut holding, flags) {
+            Ok(changed) => {
+                self.tell(&changed);
+                let live = changed.live.iter();
+                let said = live.map(|(key, then, now)| format!("{key} was {then}, is {now}"));
+                Ok(said.collect())
+            }
+            Err(failure) => Err(failure.in_words()),
+        }
+    }
+}

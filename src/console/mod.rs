@@ -1,0 +1,218 @@
+//! The console of a crawl: an API over HTTP by which it is watched and steered, and the page that
+//! shows it. Off unless it is asked for.
+//!
+//! It has a thread and a reactor of its own, so that neither the crawl nor the control socket waits
+//! for a slow client. What reads the store does so on other threads, two at most. [`table`] has the
+//! routes; [`guard`] sees each request before they do.
+
+mod answer;
+mod assets;
+mod connections;
+mod guard;
+mod kept;
+mod listen;
+mod routes;
+mod stream;
+mod table;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwapOption;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::{Semaphore, watch};
+
+use crate::control::Handles;
+use crate::engine::{Pulse, View};
+use crate::export::Reader;
+use crate::inspect;
+use answer::Failed;
+pub use listen::{ListenError, ListenOptions, Listening};
+
+/// Number of questions that read the store at once.
+const READING: usize = 2;
+/// Number of large bodies that are received at once.
+const LARGE_BODIES: usize = 4;
+/// Number of clients that follow pages or events at once: so many connections stay free.
+const FOLLOWERS: usize = 32;
+/// Number of threads that may block: those that read the store, and those that read files for who
+/// follows the crawl.
+const THREADS: usize = 6;
+
+/// A setting, as it is shown.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Setting {
+    /// Its name, as `section.key`.
+    pub key: String,
+    /// Its value; null if it has none, and `(hidden)` in place of a secret.
+    pub value: Value,
+    /// Who set it: a file, a flag, a variable, an earlier run, or nobody (`default`).
+    pub origin: String,
+    /// Whether it can be changed while the crawl runs.
+    pub live: bool,
+}
+
+/// The settings of a crawl, which the command line reads and writes.
+pub trait Settings: Send + Sync {
+    /// Every setting, sorted by key.
+    fn all(&self) -> Vec<Setting>;
+
+    /// Changes some of those that can change while the crawl runs, and says what is different.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with them, for a person. Then none is changed.
+    fn change(&self, set: &BTreeMap<String, String>) -> Result<Vec<String>, String>;
+}
+
+/// A crawl, as the console sees it.
+#[derive(Clone)]
+pub struct Crawling {
+    /// The data directory.
+    pub directory: PathBuf,
+    /// By which it is watched and steered.
+    pub handles: Handles,
+    /// Its settings.
+    pub settings: Arc<dyn Settings>,
+    /// Reads the texts of its pages.
+    pub reader: Arc<Reader>,
+}
+
+/// The console. Dropping it ends what it serves, and the thread.
+pub struct Console {
+    hub: Shared,
+    /// Sent when it is over.
+    end: watch::Sender<bool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What all routes share.
+type Shared = Arc<Hub>;
+
+/// What all routes share.
+struct Hub {
+    /// `None` until the crawl is open.
+    crawl: ArcSwapOption<Crawling>,
+    /// When the process began to serve.
+    started: jiff::Timestamp,
+    access: guard::Access,
+    reading: Arc<Semaphore>,
+    large_bodies: Semaphore,
+    /// Who follows the crawl, and whose turn it is to read of it.
+    followers: Arc<Semaphore>,
+    following: Arc<Semaphore>,
+    ending: watch::Receiver<bool>,
+    /// Steps of the committer, and when they became so many.
+    beats: Mutex<Option<(u64, Instant)>>,
+    kept: routes::Answers,
+}
+
+impl Console {
+    /// Begins to serve. Until there is a crawl, it says that there will be.
+    ///
+    /// # Errors
+    ///
+    /// If there is no thread to be had.
+    pub fn start(listening: Listening) -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(THREADS)
+            .thread_keep_alive(Duration::from_secs(10))
+            .build()?;
+        let Listening { socket, access } = listening;
+        let (end, ending) = watch::channel(false);
+        let hub = Arc::new(Hub {
+            crawl: ArcSwapOption::empty(),
+            started: jiff::Timestamp::now(),
+            access,
+            reading: Arc::new(Semaphore::new(READING)),
+            large_bodies: Semaphore::new(LARGE_BODIES),
+            followers: Arc::new(Semaphore::new(FOLLOWERS)),
+            following: Arc::new(Semaphore::new(READING)),
+            ending: ending.clone(),
+            beats: Mutex::default(),
+            kept: routes::Answers::default(),
+        });
+        let router = table::router(&hub);
+        let thread = thread::Builder::new()
+            .name("console".to_owned())
+            .spawn(move || {
+                runtime.block_on(connections::serve(socket, router, ending));
+                // A question that is still being answered must not delay the end of the process.
+                runtime.shutdown_background();
+            })?;
+        Ok(Self {
+            hub,
+            end,
+            thread: Some(thread),
+        })
+    }
+
+    /// Shows a crawl from now on.
+    pub fn show(&self, crawl: Crawling) {
+        self.hub.crawl.store(Some(Arc::new(crawl)));
+    }
+}
+
+impl Drop for Console {
+    fn drop(&mut self) {
+        self.end.send_replace(true);
+        if let Some(thread) = self.thread.take() {
+            // An error means that the thread panicked, which was reported when it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl std::fmt::Debug for Console {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Console").finish_non_exhaustive()
+    }
+}
+
+impl Hub {
+    /// The crawl, once it is open.
+    fn crawl(&self) -> Result<Arc<Crawling>, Failed> {
+        let crawl = self.crawl.load_full();
+        crawl.ok_or_else(|| Failed::later("starting", "the crawl is being opened; try again soon"))
+    }
+
+    /// Whether the committer makes progress, or has nothing to do, as far as can be told from one
+    /// look to the next.
+    fn commits(&self, pulse: &Pulse) -> bool {
+        const PATIENCE: Duration = Duration::from_mins(1);
+        let mut last = self.beats.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = (pulse.beats(), Instant::now());
+        match *last {
+            Some((beats, since)) if beats == now.0 && !pulse.rests() => since.elapsed() < PATIENCE,
+            _ => {
+                *last = Some(now);
+                true
+            }
+        }
+    }
+
+    /// Reads the store on a thread that may block, when it is the turn of this question.
+    async fn read<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&View) -> Result<T, inspect::Error> + Send + 'static,
+    ) -> Result<T, Failed> {
+        let crawl = self.crawl()?;
+        let turn = Arc::clone(&self.reading).acquire_owned().await;
+        let turn = turn.map_err(Failed::internal)?;
+        let view = crawl.handles.control.view()?;
+        let read = move || {
+            // Whoever asked may have gone; it is the thread that is in use.
+            let _turn = turn;
+            ask(&view)
+        };
+        let answer = tokio::task::spawn_blocking(read).await;
+        Ok(answer.map_err(Failed::internal)??)
+    }
+}

@@ -1,0 +1,125 @@
+//! The questions of the control socket, asked over HTTP.
+
+use axum::extract::State;
+use axum::response::Response;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::console::Shared;
+use crate::console::answer::{Asked, Failed, Json, Listed, command, json};
+use crate::engine::{Omissions, View};
+use crate::inspect::{self, Learned, MAX_LISTED, ReportOptions, Similar, Subject, Why};
+
+/// A URL that is asked about.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::console) struct OfUrl {
+    /// The URL, in any of its forms.
+    url: String,
+}
+
+pub(in crate::console) async fn why(
+    State(shared): State<Shared>,
+    Asked(OfUrl { url }): Asked<OfUrl>,
+) -> Result<Json<Listed<Why>>, Failed> {
+    let command = command(&["why", &url, "--json"], &shared.crawl()?.directory);
+    let list = shared.read(move |view| inspect::why(view, &url)).await?;
+    Ok(Json(Listed { list, command }))
+}
+
+/// A page to which others are to be similar.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::console) struct SimilarTo {
+    /// The URL of a page of the crawl, in any of its forms.
+    url: String,
+    /// Number of pages to list, at most 100.
+    #[serde(default = "ten")]
+    limit: usize,
+}
+
+fn ten() -> usize {
+    10
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// The most similar pages.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::console) struct SimilarAnswer {
+    /// Null if the URL is neither stored nor a duplicate of a stored page.
+    found: Option<Similar>,
+}
+
+pub(in crate::console) async fn similar(
+    State(shared): State<Shared>,
+    Asked(SimilarTo { url, limit }): Asked<SimilarTo>,
+) -> Result<Response, Failed> {
+    let limit = limit.clamp(1, MAX_LISTED);
+    let words = ["similar", &url, "--limit", &limit.to_string(), "--json"];
+    let command = command(&words, &shared.crawl()?.directory);
+    let subject = Subject::Url(url);
+    long(&shared, command, move |view| {
+        let found = inspect::similar(view, &subject, limit)?;
+        Ok(SimilarAnswer { found })
+    })
+    .await
+}
+
+/// How much of a report is wanted.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::console) struct ReportOf {
+    /// Number of clusters and hosts to list, at most 100.
+    #[serde(default = "ten")]
+    top: usize,
+    /// Minimum number of pages of a listed host.
+    #[serde(default = "one")]
+    min_pages: u64,
+}
+
+pub(in crate::console) async fn report(
+    State(shared): State<Shared>,
+    Asked(ReportOf { top, min_pages }): Asked<ReportOf>,
+) -> Result<Response, Failed> {
+    let top = top.clamp(1, MAX_LISTED);
+    let (shown, least) = (top.to_string(), min_pages.to_string());
+    let words = ["report", "--top", &shown, "--min-pages", &least, "--json"];
+    let command = command(&words, &shared.crawl()?.directory);
+    let options = ReportOptions { top, min_pages };
+    long(&shared, command, move |view| inspect::report(view, options)).await
+}
+
+pub(in crate::console) async fn rules(
+    State(shared): State<Shared>,
+) -> Result<Json<Listed<Learned>>, Failed> {
+    let command = command(&["status", "--rules", "--json"], &shared.crawl()?.directory);
+    let list = shared.read(|view| inspect::learned(view.store())).await?;
+    Ok(Json(Listed { list, command }))
+}
+
+pub(in crate::console) async fn left_out(
+    State(shared): State<Shared>,
+) -> Result<Json<Listed<Omissions>>, Failed> {
+    let command = command(&["status", "--json"], &shared.crawl()?.directory);
+    let list = shared.read(|view| Ok(Omissions::read(view.store(), false)?));
+    let list = list.await?;
+    Ok(Json(Listed { list, command }))
+}
+
+/// An answer for which every page is read: it is made once for all who ask meanwhile, and kept.
+async fn long<T: Serialize + Send + 'static>(
+    shared: &Shared,
+    command: String,
+    ask: impl FnOnce(&View) -> Result<T, inspect::Error> + Send + 'static,
+) -> Result<Response, Failed> {
+    let reader = Shared::clone(shared);
+    let question = command.clone();
+    let made = shared.kept.long.get(question, || async move {
+        let list = reader.read(ask).await?;
+        serde_json::to_vec(&Listed { list, command }).map_err(Failed::internal)
+    });
+    Ok(json(made.await?.as_slice().to_vec().into()))
+}
