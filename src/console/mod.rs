@@ -11,6 +11,7 @@ mod connections;
 mod guard;
 mod kept;
 mod listen;
+mod metrics;
 mod routes;
 mod stream;
 mod table;
@@ -111,6 +112,7 @@ struct Hub {
     /// Steps of the committer, and when they became so many.
     beats: Mutex<Option<(u64, Instant)>>,
     kept: routes::Answers,
+    scrapes: metrics::Scrapes,
 }
 
 impl Console {
@@ -138,6 +140,7 @@ impl Console {
             ending: ending.clone(),
             beats: Mutex::default(),
             kept: routes::Answers::default(),
+            scrapes: metrics::Scrapes::default(),
         });
         let router = table::router(&hub);
         let thread = thread::Builder::new()

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::answer::{Failed, Json};
 use super::guard::{Ends, HEADERS, Needs};
-use super::routes::{follow, health, hosts, page, questions, status, steer};
+use super::routes::{follow, health, hosts, metrics, page, questions, status, steer};
 use super::{Hub, Shared};
 
 /// A route.
@@ -85,6 +85,11 @@ pub(super) fn routes() -> Vec<Route> {
             "/readyz",
             "Whether the crawl is open, commits, and has room on its disk.",
             get(health::readyz),
+        ),
+        Route::get(
+            "/metrics",
+            "Counters and gauges for Prometheus, as OpenMetrics.",
+            get(metrics::metrics),
         ),
         Route::get("/api/v1", "What can be asked for.", get(index)),
         Route::get(
