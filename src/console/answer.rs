@@ -124,6 +124,9 @@ impl From<inspect::Error> for Failed {
     fn from(error: inspect::Error) -> Self {
         match error {
             inspect::Error::Url { .. } => Self::bad(error.to_string()),
+            inspect::Error::NoBody { .. } | inspect::Error::Body { .. } => {
+                Self::refused(inspect::chain(&error))
+            }
             error => Self::internal(inspect::chain(&error)),
         }
     }

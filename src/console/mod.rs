@@ -11,6 +11,7 @@ mod connections;
 mod guard;
 mod kept;
 mod listen;
+mod metrics;
 mod openapi;
 mod routes;
 mod saved;
@@ -116,6 +117,7 @@ struct Hub {
     /// Steps of the committer, and when they became so many.
     beats: Mutex<Option<(u64, Instant)>>,
     kept: routes::Answers,
+    scrapes: metrics::Scrapes,
 }
 
 impl Console {
@@ -144,6 +146,7 @@ impl Console {
             description: OnceLock::new(),
             beats: Mutex::default(),
             kept: routes::Answers::default(),
+            scrapes: metrics::Scrapes::default(),
         });
         let router = table::router(&hub);
         let thread = thread::Builder::new()

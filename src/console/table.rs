@@ -24,10 +24,11 @@ use super::routes::questions::{
 };
 use super::routes::status::{ConfigAnswer, StatusAnswer};
 use super::routes::steer::{Done, Nothing, Retry, Seeds, Set, SetAnswer, Stop};
-use super::routes::{follow, health, hosts, page, questions, status, steer};
+use super::routes::trust::{CompareAnswer, GroupsOf, Pair, Said, SamplesAnswer, SamplesOf};
+use super::routes::{follow, health, hosts, metrics, page, questions, status, steer, trust};
 use super::{Hub, Shared};
 use crate::engine::{CrawlEvent, Omissions, Retried, SeedsAdded, Series};
-use crate::inspect::{Dups, HostStory, Learned, Report, Why};
+use crate::inspect::{Dups, HostStory, Learned, Marked, MarksNow, NotFetched, Report, Why};
 
 /// A route.
 pub(super) struct Route {
@@ -161,6 +162,12 @@ fn about_itself() -> Vec<Route> {
             "The description of all routes, OpenAPI 3.1.",
             get(description),
         ),
+        Route::get::<()>(
+            "/metrics",
+            "Counters and gauges for Prometheus, as OpenMetrics.",
+            get(metrics::metrics),
+        )
+        .file("application/openmetrics-text"),
         Route::get::<Index>("/api/v1", "What can be asked for.", get(index)),
     ]
 }
@@ -257,6 +264,33 @@ fn asking() -> Vec<Route> {
             get(questions::rules),
         )
         .reads(),
+        Route::get::<Listed<SamplesAnswer>>(
+            "/api/v1/samples",
+            "Duplicates drawn at random, and what people said of them.",
+            get(trust::samples),
+        )
+        .asks::<SamplesOf>()
+        .reads(),
+        Route::get::<Listed<CompareAnswer>>(
+            "/api/v1/compare",
+            "The texts of two pages, and where they differ.",
+            get(trust::compare),
+        )
+        .asks::<Pair>()
+        .reads(),
+        Route::get::<Listed<MarksNow>>(
+            "/api/v1/marks",
+            "What people said of verdicts, how precise each tier is, and how wrong kinds are undone.",
+            get(trust::marks),
+        )
+        .reads(),
+        Route::get::<Listed<NotFetched>>(
+            "/api/v1/not-fetched",
+            "What was not fetched, by reason, host or pattern. By host and pattern it reads every page.",
+            get(trust::not_fetched),
+        )
+        .asks::<GroupsOf>()
+        .reads(),
         Route::get::<Listed<Omissions>>(
             "/api/v1/left-out",
             "What was left out, and why.",
@@ -293,6 +327,11 @@ fn steering() -> Vec<Route> {
             "/api/v1/retry",
             "Puts URLs that were given up back in their queues.",
             post(steer::retry),
+        ),
+        Route::post::<Said, Listed<Marked>>(
+            "/api/v1/marks",
+            "Says that a verdict is right or wrong.",
+            post(trust::mark),
         ),
         Route::post::<Nothing, Listed<Retried>>(
             "/api/v1/hosts/{host}/retry",

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use super::protocol::{MAX_SEEDS, Request, Response};
-use crate::engine::{Control, StopHandle, Watch};
+use crate::engine::{Control, StopHandle, Watch, hosts_named};
 use crate::inspect::{Question, answer};
 use crate::seeds::{self, Seed};
 
@@ -31,22 +31,18 @@ pub async fn obey(request: &Request, handles: &Handles) -> Response {
     } = handles;
     match request {
         Request::Pause => match tokio::time::timeout(PAUSE_TIMEOUT, control.pause()).await {
-            Ok(Ok(())) => {
-                tracing::info!("paused");
-                Response::Done
-            }
+            Ok(Ok(())) => Response::Done,
             Ok(Err(over)) => refused(over),
             Err(_) => Response::Pausing {
                 fetching: watch.gauges().fetching,
             },
         },
         Request::Resume => match control.resume().await {
-            Ok(()) => {
-                tracing::info!("resumed");
-                Response::Done
-            }
+            Ok(()) => Response::Done,
             Err(over) => refused(over),
         },
+        Request::Hold { host } => hold(control, host, true).await,
+        Request::Release { host } => hold(control, host, false).await,
         Request::Stop => {
             stop.stop();
             Response::Done
@@ -74,6 +70,22 @@ pub async fn obey(request: &Request, handles: &Handles) -> Response {
             },
             Err(reason) => refused(reason),
         },
+    }
+}
+
+/// Holds the hosts of a name, or lets them go on.
+async fn hold(control: &Control, name: &str, is_held: bool) -> Response {
+    let hosts = match hosts_named(name) {
+        Ok(hosts) => hosts,
+        Err(error) => return refused(error),
+    };
+    match tokio::time::timeout(PAUSE_TIMEOUT, control.hold(hosts, is_held)).await {
+        Ok(Ok(hosts)) => Response::Held {
+            hosts: hosts.iter().map(|host| host.as_str().to_owned()).collect(),
+        },
+        Ok(Err(error)) => refused(error),
+        // It is held already, and one of its visits is in progress.
+        Err(_) => Response::Pausing { fetching: 1 },
     }
 }
 

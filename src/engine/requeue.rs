@@ -8,11 +8,12 @@ use tokio::sync::oneshot;
 use crate::url::{HostKey, HostPattern, UrlId};
 
 /// What is requeued.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RetryFilter {
     /// Classes, of `retry_classes`.
     pub classes: Vec<String>,
     /// Restricts it to these hosts.
+    #[schemars(with = "Option<String>")]
     pub host: Option<HostPattern>,
 }
 

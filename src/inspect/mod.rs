@@ -43,7 +43,7 @@ pub use duplicates::{
     Cluster, ClusterFilter, Comparison, Cursor, Dups, Mark, Marked, MarksNow, Member, Part,
     Precision, Sample, SampleFilter, Side, Undo, compare, mark, marks, text_of,
 };
-pub(crate) use duplicates::{cluster, clusters};
+pub(crate) use duplicates::{cluster, clusters, marks_by_url};
 pub use feed::{Feed, Outlook};
 pub use glance::{DiskUse, LastError, VisitSeen};
 pub use host_list::{HostList, HostPlace, HostRow, HostSort, list_hosts};

@@ -11,7 +11,7 @@ use crate::store::Store;
 use crate::url::{self, UrlId};
 
 /// A page, and where its body is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shown {
     /// The URL as it was requested.
     pub url: String,

@@ -14,8 +14,8 @@ use super::{Error, HostNow, LearnedKind, moment, time_of};
 use crate::dedup::Document;
 use crate::engine::{View, deferred_by, document_place, used_up_now};
 use crate::frontier::{
-    Admission, HostState, Purpose, QueuedUrl, RobotsMode, RobotsRow, RobotsState, RobotsVerdict,
-    admits_by_entries, for_each_waiting, path_and_query, was_never_asked,
+    Admission, HeldHosts, HostState, Purpose, QueuedUrl, RobotsMode, RobotsRow, RobotsState,
+    RobotsVerdict, admits_by_entries, for_each_waiting, path_and_query, was_never_asked,
 };
 use crate::journal::RecordPlace;
 use crate::learn::{Trail, Trap, TrapMode, by_form};
@@ -89,6 +89,7 @@ pub(crate) fn why(view: &View, url: &str) -> Result<Why, Error> {
         .1
         .map(|(place, queued)| queued_now(store, place, queued));
     let queued = queued.transpose()?;
+    let held = HeldHosts::read(store)?;
     let admission = admission(view, &identity, url, host_state.as_ref())?;
     Ok(Why {
         url: url.to_string(),
@@ -120,7 +121,8 @@ pub(crate) fn why(view: &View, url: &str) -> Result<Why, Error> {
         visit,
         queued,
         needed_by,
-        host: host_state.map(|state| HostNow::of(host.as_str(), &state)),
+        host: host_state.map(|state| HostNow::of(host.as_str(), &state).with_held(&held)),
+        held: held.since(&host).map(moment),
     })
 }
 

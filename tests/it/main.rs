@@ -106,6 +106,7 @@ mod dedup;
 mod dedup_kept;
 mod export;
 mod hearsay;
+mod hold;
 mod hostile;
 mod known;
 mod learn;

@@ -198,6 +198,9 @@ fn of_host(host: &HostNow) -> String {
     let due = due(host, jiff::Timestamp::now());
     let trouble = host.trouble.map_or("", Trouble::name);
     let state = match (host.parked, host.failures) {
+        _ if host.held.is_some() => {
+            format!("held since {}", host.held.as_deref().unwrap_or_default())
+        }
         (true, failures) => {
             format!(
                 "parked until {} after {}, {trouble}",

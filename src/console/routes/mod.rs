@@ -3,10 +3,12 @@
 pub(super) mod follow;
 pub(super) mod health;
 pub(super) mod hosts;
+pub(super) mod metrics;
 pub(super) mod page;
 pub(super) mod questions;
 pub(super) mod status;
 pub(super) mod steer;
+pub(super) mod trust;
 
 use std::time::Duration;
 

@@ -42,7 +42,7 @@ pub(in crate::console) struct SimilarTo {
     limit: usize,
 }
 
-fn ten() -> usize {
+pub(super) fn ten() -> usize {
     10
 }
 
@@ -65,7 +65,7 @@ pub(in crate::console) async fn similar(
     let words = ["similar", &url, "--limit", &limit.to_string(), "--json"];
     let command = command(&words, &shared.crawl()?.directory);
     let subject = Subject::Url(url);
-    long(&shared, command, move |view| {
+    long(&shared, (command.clone(), command), move |view| {
         let found = inspect::similar(view, &subject, limit)?;
         Ok(SimilarAnswer { found })
     })
@@ -93,7 +93,10 @@ pub(in crate::console) async fn report(
     let words = ["report", "--top", &shown, "--min-pages", &least, "--json"];
     let command = command(&words, &shared.crawl()?.directory);
     let options = ReportOptions { top, min_pages };
-    long(&shared, command, move |view| inspect::report(view, options)).await
+    long(&shared, (command.clone(), command), move |view| {
+        inspect::report(view, options)
+    })
+    .await
 }
 
 pub(in crate::console) async fn rules(
@@ -186,13 +189,12 @@ pub(in crate::console) async fn cluster(
 }
 
 /// An answer for which every page is read: it is made once for all who ask meanwhile, and kept.
-async fn long<T: Serialize + Send + 'static>(
+pub(super) async fn long<T: Serialize + Send + 'static>(
     shared: &Shared,
-    command: String,
+    (question, command): (String, String),
     ask: impl FnOnce(&View) -> Result<T, inspect::Error> + Send + 'static,
 ) -> Result<Response, Failed> {
     let reader = Shared::clone(shared);
-    let question = command.clone();
     let made = shared.kept.long.get(question, || async move {
         let list = reader.read(ask).await?;
         serde_json::to_vec(&Listed { list, command }).map_err(Failed::internal)

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use super::{Gate, Origin, Source};
 use crate::engine::Error;
-use crate::engine::commit::{Group, Said, VisitEffects};
+use crate::engine::commit::{Group, VisitEffects};
 use crate::engine::events::Happening;
 use crate::engine::visit::Fetched;
 use crate::fetch::{Failure, Outcome};

@@ -154,7 +154,7 @@ pub fn mark(data: &Path, marked: &Marked) -> Result<(), Error> {
 ///
 /// [`Error::Marks`] if the file is there and cannot be read.
 pub fn marks(data: &Path, directory: &str) -> Result<MarksNow, Error> {
-    let last = read(data)?;
+    let last = marks_by_url(data)?;
     let mut now = MarksNow::default();
     for tier in Tier::ALL {
         let of_tier = last.values().filter(|it| it.tier == tier);
@@ -170,8 +170,12 @@ pub fn marks(data: &Path, directory: &str) -> Result<MarksNow, Error> {
     Ok(now)
 }
 
-/// The last line about each URL.
-fn read(data: &Path) -> Result<BTreeMap<String, Marked>, Error> {
+/// Reads what was said last of each URL.
+///
+/// # Errors
+///
+/// [`Error::Marks`] if the file is there and cannot be read.
+pub(crate) fn marks_by_url(data: &Path) -> Result<BTreeMap<String, Marked>, Error> {
     let failed = failed(data);
     let file = match std::fs::File::open(path(data)) {
         Ok(file) => file,

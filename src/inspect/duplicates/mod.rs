@@ -9,6 +9,7 @@ mod sample;
 pub use clusters::{Cluster, ClusterFilter, Cursor, Dups, Member};
 pub(crate) use clusters::{cluster, clusters};
 pub use compare::{Comparison, Part, Side, compare, text_of};
+pub(crate) use marks::marks_by_url;
 pub use marks::{Mark, Marked, MarksNow, Precision, Undo, mark, marks};
 pub use sample::{Sample, SampleFilter};
 

@@ -41,6 +41,9 @@ pub struct Why {
     pub admission: AdmissionNow,
     /// Whether robots.txt of its host allows it.
     pub robots: RobotsNow,
+    /// Since when a person holds its host, if one does (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
     /// State of its host, if the crawl knows the host.
     pub host: Option<HostNow>,
 }
