@@ -101,7 +101,7 @@ fn by_reason(store: &dyn Store) -> Result<NotFetched, Error> {
             }
         })
         .collect();
-    groups.sort_by(|a, b| b.count.cmp(&a.count));
+    groups.sort_by_key(|it| std::cmp::Reverse(it.count));
     let of = groups.len() as u64;
     groups.truncate(MAX_LISTED);
     Ok(NotFetched { groups, of })
