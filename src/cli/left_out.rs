@@ -97,6 +97,7 @@ fn label(of: &Omission) -> String {
         ("failed", Some("session")) => "the login was lost (fetch.cookie_files)",
         ("failed", Some("dropped")) => "dropped (gleaner queue drop)",
         ("failed", Some(class)) => return format!("failed, {class}"),
+        ("held", _) => "waiting, host held (gleaner pause --host)",
         ("parked", Some(trouble)) => return format!("waiting, host parked: {trouble}"),
         ("queued", Some(limit)) => return format!("still queued, {limit}"),
         ("queued", None) => "still queued",

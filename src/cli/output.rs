@@ -269,11 +269,27 @@ fn next_steps(ending: Ending, command: &str, directory: &Path) -> String {
     text
 }
 
+/// What hosts are called at which URLs wait and are not to be fetched for now.
+pub(super) fn resting(held_hosts: u64) -> &'static str {
+    match held_hosts {
+        0 => "parked host",
+        _ => "parked or held host",
+    }
+}
+
 /// The summary of a run as a table.
 fn summary(summary: &Summary) -> String {
     let ending = match summary.ending {
         Ending::Drained if summary.counters.parked > 0 => {
-            "nothing left to fetch but what waits at parked hosts"
+            match summary
+                .omissions
+                .left_out
+                .iter()
+                .any(|it| it.reason == "held")
+            {
+                true => "nothing left to fetch but what waits at parked or held hosts",
+                false => "nothing left to fetch but what waits at parked hosts",
+            }
         }
         Ending::Drained => "nothing left to fetch",
         Ending::MaxPages => "--max-pages reached",

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use super::protocol::{MAX_SEEDS, Request, Response};
-use crate::engine::{Control, StopHandle, Watch};
+use crate::engine::{Control, StopHandle, Watch, hosts_named};
 use crate::inspect::{Question, answer};
 use crate::seeds::{self, Seed};
 
@@ -47,6 +47,8 @@ pub async fn obey(request: &Request, handles: &Handles) -> Response {
             }
             Err(over) => refused(over),
         },
+        Request::Hold { host } => hold(control, host, true).await,
+        Request::Release { host } => hold(control, host, false).await,
         Request::Stop => {
             stop.stop();
             Response::Done
@@ -74,6 +76,22 @@ pub async fn obey(request: &Request, handles: &Handles) -> Response {
             },
             Err(reason) => refused(reason),
         },
+    }
+}
+
+/// Holds the hosts of a name, or lets them go on.
+async fn hold(control: &Control, name: &str, is_held: bool) -> Response {
+    let hosts = match hosts_named(name) {
+        Ok(hosts) => hosts,
+        Err(error) => return refused(error),
+    };
+    match tokio::time::timeout(PAUSE_TIMEOUT, control.hold(hosts, is_held)).await {
+        Ok(Ok(hosts)) => Response::Held {
+            hosts: hosts.iter().map(|host| host.as_str().to_owned()).collect(),
+        },
+        Ok(Err(error)) => refused(error),
+        // It is held already, and one of its visits is in progress.
+        Err(_) => Response::Pausing { fetching: 1 },
     }
 }
 

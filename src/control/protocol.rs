@@ -26,6 +26,16 @@ pub enum Request {
     Pause,
     /// Start visits again.
     Resume,
+    /// Make no visits of a host until it is released. Where the name has no scheme, of both.
+    Hold {
+        /// The host: a name, with a port if it has one of its own, or scheme and name.
+        host: String,
+    },
+    /// Let such a host go on.
+    Release {
+        /// The host.
+        host: String,
+    },
     /// Shut down gracefully. The connection is closed when everything is committed.
     Stop,
     /// Add seeds.
@@ -62,6 +72,11 @@ pub enum Response {
     Pausing {
         /// Fetches in progress.
         fetching: usize,
+    },
+    /// The hosts are held, or released.
+    Held {
+        /// Those for which that is new.
+        hosts: Vec<String>,
     },
     /// The seeds have been committed.
     Added(SeedsAdded),

@@ -127,6 +127,7 @@ impl Crawl {
             shares: self.plan.shares().into(),
             handover: self.handover.subscribe(),
             saved: self.committer.saved.subscribe(),
+            held: self.committer.held.subscribe(),
             meters: self.committer.meters.clone(),
             history: self.history.clone(),
             events: self.committer.events.clone(),

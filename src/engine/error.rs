@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::hold::TooManyHeld;
 use super::messages::{Over, Stopped};
 use super::open::{DirectoryError, MemoryPlan};
 use crate::journal::{LogError, Position};
@@ -125,6 +126,9 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A host cannot be held.
+    #[error(transparent)]
+    Held(#[from] TooManyHeld),
     /// The crawl was stopped before it was open.
     #[error(transparent)]
     Stopped(#[from] Stopped),

@@ -12,7 +12,9 @@ use super::learned::kinds::for_each as for_each_kind;
 use super::learned::shells::hosts_with_shells;
 use super::ring::scheduler::Ending;
 use crate::fetch::FailureClass;
-use crate::frontier::{HostState, LoadRequest, Purpose, Trouble, class_of, for_each_waiting, load};
+use crate::frontier::{
+    HeldHosts, HostState, LoadRequest, Moment, Purpose, Trouble, class_of, for_each_waiting, load,
+};
 use crate::rows::{Counters, CrawlState, LeftOut, LostSeed, ReasonKind};
 use crate::store::{Store, Table, decode, for_each, keys};
 use crate::url::HostKey;
@@ -26,6 +28,8 @@ const BUDGET: &str = "budget";
 const SETTINGS: &str = "traps.";
 /// The reason of what waits for another run.
 const QUEUED: &str = "queued";
+/// The reason of what waits at hosts that a person holds.
+const HELD: &str = "held";
 /// The reason of what is deferred.
 const DEFERRED: &str = "deferred";
 /// The command that lists what is deferred.
@@ -430,17 +434,25 @@ impl Found {
         }
     }
 
-    /// URLs that are queued at parked hosts, by the failure. Seeds among them gave nothing yet.
+    /// URLs that are queued at held hosts, and at parked ones by the failure. Seeds among them gave
+    /// nothing yet.
     fn parked(&mut self, store: &dyn Store, lost: &mut LostSeeds) -> Result<(), Error> {
         let mut parked: BTreeMap<&'static str, LeftOut> = BTreeMap::new();
+        let held = HeldHosts::read(store)?;
         for_each(store, Table::Hosts, &[], &mut |key, row| {
             let state: HostState = decode(Table::Hosts, row)?;
             let name = String::from_utf8_lossy(key);
-            let host = HostKey::parse(&name).filter(|_| state.parked && state.queued > 0);
-            let Some(host) = host else {
+            let Some(host) = HostKey::parse(&name).filter(|_| state.queued > 0) else {
                 return Ok(());
             };
-            let trouble = state.trouble.map_or("asked to wait", Trouble::name);
+            let is_held = held.has(&host);
+            if !is_held && !state.parked {
+                return Ok(());
+            }
+            let trouble = match is_held {
+                true => HELD,
+                false => state.trouble.map_or("asked to wait", Trouble::name),
+            };
             let of = parked.entry(trouble).or_default();
             of.count += state.queued;
             for_each_waiting(store, &host, &state, &mut |class, _, _, queued| {
@@ -450,7 +462,10 @@ impl Found {
                 let is_first = !queued.revisit && queued.purpose == Purpose::Page;
                 if queued.depth == 0 && is_first {
                     lost.add(LostSeed {
-                        reason: format!("its host is parked: {trouble}"),
+                        reason: match is_held {
+                            true => "its host is held".to_owned(),
+                            false => format!("its host is parked: {trouble}"),
+                        },
                         url: queued.url,
                     });
                 }
@@ -462,11 +477,15 @@ impl Found {
         for (trouble, of) in parked {
             let command = match trouble {
                 "asked to wait" => WHY.to_owned(),
+                HELD => "gleaner resume --host HOST".to_owned(),
                 class => format!("gleaner retry --class {class}"),
             };
             self.add(
                 urls,
-                ("parked", Some(trouble)),
+                match trouble {
+                    HELD => (HELD, None),
+                    trouble => ("parked", Some(trouble)),
+                },
                 of.count,
                 of.example,
                 &command,
@@ -478,13 +497,16 @@ impl Found {
     /// URLs that wait for another run.
     fn queued(&mut self, store: &dyn Store, waiting: u64) -> Result<(), Error> {
         let mut example = None;
+        let held = HeldHosts::read(store)?;
         let mut request = LoadRequest {
             from: Vec::new(),
             limit: 100,
         };
         while example.is_none() {
             let loaded = load(store, &request)?;
-            for (_, host, _) in loaded.hosts.iter().filter(|(_, _, is_parked)| !is_parked) {
+            let goes_on =
+                |(_, host, is_parked): &&(Moment, HostKey, bool)| !is_parked && !held.has(host);
+            for (_, host, _) in loaded.hosts.iter().filter(goes_on) {
                 let row = store.get(Table::Hosts, host.as_str().as_bytes())?;
                 let Some(row) = row.filter(|_| example.is_none()) else {
                     continue;

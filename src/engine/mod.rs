@@ -19,6 +19,7 @@ mod events;
 mod failpoint;
 mod forget;
 mod history;
+mod hold;
 mod learned;
 mod left_out;
 mod messages;
@@ -39,9 +40,12 @@ pub mod rehearsal;
 pub mod study;
 
 pub use crate::archive::{DigestAlgorithm, DuplicateBodies, RecordKind, StorePolicy};
+pub use crate::frontier::{HeldHosts, NoHost, hosts_named};
 pub use crate::handover::{Credentials, HandoverOptions, HandoverState, UploadOptions};
 pub(crate) use again::document_place;
-pub use again::{Dropped, RestoreFilter, Restored, body_place, restore, retry, retry_classes};
+pub use again::{
+    Dropped, RestoreFilter, Restored, body_place, hold, restore, retry, retry_classes,
+};
 pub use crawl::Crawl;
 pub use error::Error;
 pub use events::{CrawlEvent, EventKind, Events, Follower, KEPT as EVENTS_KEPT, Missed, Told};
@@ -49,6 +53,7 @@ pub use events::{CrawlEvent, EventKind, Events, Follower, KEPT as EVENTS_KEPT, M
 pub use failpoint::{Failpoint, Step};
 pub use forget::{ForgetCursor, ForgetDone, ForgetOrder, forget, is_begun as is_forgetting};
 pub use history::{History, NoResolution, Resolution, Series, SeriesRow, whole as whole_history};
+pub use hold::{HeldHost, TooManyHeld};
 pub(crate) use learned::budgets::{pages_now, used_up_now};
 pub(crate) use learned::deferred::{id_of as deferred_id, url_of as deferred_url};
 pub(crate) use learned::kinds::{deferred_by, for_each as for_each_kind};

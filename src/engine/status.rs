@@ -114,7 +114,7 @@ impl Observer {
     }
 
     fn write(&self, running: bool, complete: bool, per_minute: u64) -> Result<(), Error> {
-        let status = Status {
+        let mut status = Status {
             running,
             complete,
             time: format!("{:.0}", jiff::Timestamp::now()),
@@ -129,7 +129,9 @@ impl Observer {
                 false => Vec::new(),
             },
             handover: self.watch.handover(),
+            ..Status::default()
         };
+        status.note_held(&self.watch.held());
         status
             .write(&self.directory)
             .map_err(|source| Error::Status {

@@ -26,6 +26,7 @@ use crate::url::{HostKey, UrlId};
 
 use super::events::{Events, Happening};
 use super::forget::ForgetPart;
+use super::hold::HoldOrder;
 use super::messages::SeedsAdded;
 use super::options::LiveOptions;
 use super::requeue::PutBack;
@@ -366,6 +367,8 @@ pub enum Entry {
     Earlier(EarlierPart),
     /// Failed URLs to be requeued.
     PutBack(Box<PutBack>),
+    /// Hosts to be held, or to go on.
+    Hold(HoldOrder),
     /// A part of what is being forgotten, with visits out of the archive.
     Forget(Box<ForgetPart>, Vec<Analysed>),
     /// Settings that apply from now on, and where to reply when they are in force.
@@ -482,6 +485,8 @@ pub struct Receipt {
     pub reread: Option<HostKey>,
     /// Budgets that the visit has used up.
     pub spent: Vec<UsedUp>,
+    /// A host, and whether a person holds it.
+    pub held: Option<(HostKey, bool)>,
 }
 
 /// A budget that is used up.

@@ -9,6 +9,7 @@
 
 mod admission;
 mod forgotten;
+mod held_hosts;
 mod scope;
 mod seed;
 
@@ -28,6 +29,7 @@ pub use admission::{Admission, Candidate, Limits, Provenance, admit};
 pub use forgotten::{
     ForgetRules, Forgotten, MAX_RULES, Remembrance, Selection, SharedForgotten, ids_of,
 };
+pub use held_hosts::{HeldHosts, MAX_HELD_HOSTS, NoHost, hosts_named};
 pub use moment::Moment;
 pub use policy::{
     CrawlOverrides, CrawlPolicy, MAX_REQUISITES, Overrides, Policies, Policy, RequisiteMode,

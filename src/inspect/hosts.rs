@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::top::Top;
 use super::{Error, moment};
-use crate::frontier::{Block, HostState, Trouble};
+use crate::frontier::{Block, HeldHosts, HostState, Trouble};
 use crate::store::{Store, Table, decode, for_each};
+use crate::url::HostKey;
 
 /// Number of hosts in each list.
 const SHOWN: usize = 10;
@@ -42,6 +43,9 @@ pub struct HostNow {
     /// Whether the host is left alone until `due` because it keeps failing.
     #[serde(default)]
     pub parked: bool,
+    /// Since when a person holds the host, if one does (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
     /// Crawl-delay of its robots.txt in milliseconds.
     pub crawl_delay_ms: Option<u64>,
     /// Number of answers received.
@@ -58,9 +62,19 @@ impl HostNow {
             failures: state.failures,
             trouble: state.trouble,
             parked: state.parked,
+            held: None,
             crawl_delay_ms: state.crawl_delay,
             visits: state.visits,
         }
+    }
+}
+
+impl HostNow {
+    /// Says since when the host is held, if it is.
+    pub(super) fn with_held(mut self, held: &HeldHosts) -> Self {
+        let since = HostKey::parse(&self.host).and_then(|host| held.since(&host));
+        self.held = since.map(moment);
+        self
     }
 }
 
@@ -79,7 +93,12 @@ pub(super) fn hosts(store: &dyn Store) -> Result<HostsNow, Error> {
         }
         Ok(())
     })?;
-    let by_queue = by_queue.into_sorted();
+    let held = HeldHosts::read(store)?;
+    let with_held = |hosts: Vec<HostNow>| -> Vec<HostNow> {
+        let hosts = hosts.into_iter();
+        hosts.map(|host| host.with_held(&held)).collect()
+    };
+    let by_queue = with_held(by_queue.into_sorted());
     let (mut bytes, mut rows) = (0, 0);
     for host in &by_queue {
         let prefix = [host.host.as_bytes(), &[0]].concat();
@@ -92,7 +111,7 @@ pub(super) fn hosts(store: &dyn Store) -> Result<HostsNow, Error> {
     }
     Ok(HostsNow {
         by_queue,
-        by_failures: by_failures.into_sorted(),
+        by_failures: with_held(by_failures.into_sorted()),
         queued_url_bytes: bytes.checked_div(rows),
     })
 }

@@ -9,6 +9,7 @@ use super::Error;
 use super::glance::{DiskUse, LastError, last_error};
 use super::hosts::{HostsNow, hosts};
 use crate::engine::{self, DirectoryError, Omissions, Status, StoppedCrawl};
+use crate::frontier::HeldHosts;
 use crate::rows::deferred_urls;
 
 /// The state of a crawl, as `gleaner status` shows it.
@@ -91,19 +92,21 @@ fn state(path: &Path) -> Result<StatusNow, Error> {
             None => return Err(error.into()),
         },
     };
+    let mut status = Status {
+        counters: crawl.counters()?,
+        deferred: deferred_urls(crawl.store())?,
+        // Only who ran the crawl knows how they left.
+        handover: Status::read(path)
+            .ok()
+            .flatten()
+            .unwrap_or_default()
+            .handover,
+        time: format!("{:.0}", jiff::Timestamp::now()),
+        ..Status::default()
+    };
+    status.note_held(&HeldHosts::read(crawl.store())?);
     Ok(StatusNow {
-        status: Status {
-            counters: crawl.counters()?,
-            deferred: deferred_urls(crawl.store())?,
-            // Only who ran the crawl knows how they left.
-            handover: Status::read(path)
-                .ok()
-                .flatten()
-                .unwrap_or_default()
-                .handover,
-            time: format!("{:.0}", jiff::Timestamp::now()),
-            ..Status::default()
-        },
+        status,
         hosts: Some(hosts(crawl.store())?),
         omissions: Some(Omissions::read(crawl.store(), true)?),
         ..StatusNow::default()

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::top::Top;
 use super::{Error, HostNow, MAX_LISTED};
-use crate::frontier::{HostState, for_each_waiting};
+use crate::frontier::{HeldHosts, HostState, for_each_waiting};
 use crate::store::{Store, Table, decode, for_each};
 use crate::url::{HostKey, HostPattern};
 
@@ -50,6 +50,7 @@ pub(super) fn waiting(store: &dyn Store, filter: &WaitingFilter) -> Result<Waiti
         Ok(())
     })?;
     let most = filter.urls.min(MAX_URLS);
+    let held = HeldHosts::read(store)?;
     for (host, state) in longest.into_sorted() {
         let key = HostKey::parse(&host.host).filter(|_| now.urls.len() < most);
         if let Some(key) = key {
@@ -58,7 +59,7 @@ pub(super) fn waiting(store: &dyn Store, filter: &WaitingFilter) -> Result<Waiti
                 Ok(now.urls.len() < most)
             })?;
         }
-        now.by_host.push(host);
+        now.by_host.push(host.with_held(&held));
     }
     Ok(now)
 }

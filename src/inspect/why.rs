@@ -12,8 +12,8 @@ use super::{Error, HostNow, LearnedKind, moment, time_of};
 use crate::dedup::{Document, Similarity};
 use crate::engine::{View, deferred_by, document_place, used_up_now};
 use crate::frontier::{
-    Admission, HostState, Purpose, QueuedUrl, RobotsMode, RobotsRow, RobotsState, RobotsVerdict,
-    ScopeKind, admits_by_entries, for_each_waiting, path_and_query, was_never_asked,
+    Admission, HeldHosts, HostState, Purpose, QueuedUrl, RobotsMode, RobotsRow, RobotsState,
+    RobotsVerdict, ScopeKind, admits_by_entries, for_each_waiting, path_and_query, was_never_asked,
 };
 use crate::journal::RecordPlace;
 use crate::learn::{Trail, Trap, TrapMode, by_form};
@@ -56,6 +56,9 @@ pub struct Why {
     pub admission: AdmissionNow,
     /// Whether robots.txt of its host allows it.
     pub robots: RobotsNow,
+    /// Since when a person holds its host, if one does (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
     /// State of its host, if the crawl knows the host.
     pub host: Option<HostNow>,
 }
@@ -271,6 +274,7 @@ pub(crate) fn why(view: &View, url: &str) -> Result<Why, Error> {
         .1
         .map(|(place, queued)| queued_now(store, place, queued));
     let queued = queued.transpose()?;
+    let held = HeldHosts::read(store)?;
     let admission = admission(view, &identity, url, host_state.as_ref())?;
     Ok(Why {
         url: url.to_string(),
@@ -302,7 +306,8 @@ pub(crate) fn why(view: &View, url: &str) -> Result<Why, Error> {
         visit,
         queued,
         needed_by,
-        host: host_state.map(|state| HostNow::of(host.as_str(), &state)),
+        host: host_state.map(|state| HostNow::of(host.as_str(), &state).with_held(&held)),
+        held: held.since(&host).map(moment),
     })
 }
 

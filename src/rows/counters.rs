@@ -16,10 +16,10 @@ use crate::frontier::{Admission, Finding};
 pub struct Counters {
     /// URLs queued.
     pub queued: u64,
-    /// Queued URLs whose hosts are parked.
+    /// Queued URLs whose hosts are parked, or held by a person.
     #[serde(default)]
     pub parked: u64,
-    /// Parked hosts with queued URLs.
+    /// Parked and held hosts with queued URLs.
     #[serde(default)]
     pub parked_hosts: u64,
     /// URLs given by the user.

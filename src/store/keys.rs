@@ -109,6 +109,8 @@ pub mod meta {
     pub const ORPHAN_PAGE: &[u8] = b"orphan-page/";
     /// Prefix of what is to be overwritten in files, by the kind of file, its name and the offset.
     pub const ERASE: &[u8] = b"erase/";
+    /// Prefix of the hosts that a person holds, by host; the row says since when.
+    pub const HELD_HOST: &[u8] = b"held-host/";
     /// Prefix of the hosts at private addresses that the user gave as seeds.
     pub const CONSENT: &[u8] = b"consent/";
     /// Prefix of what holds for single seeds and what is found from them, by URL id (16 bytes).
@@ -136,6 +138,11 @@ pub fn earlier_file(name: &str) -> Vec<u8> {
 /// Returns the key of the name of a WARC file of an earlier crawl.
 pub fn earlier_name(number: u32) -> Vec<u8> {
     [meta::EARLIER_NAME, &number.to_be_bytes()].concat()
+}
+
+/// Returns the key of the row that says that a host is held.
+pub fn held_host(host: &str) -> Vec<u8> {
+    [meta::HELD_HOST, host.as_bytes()].concat()
 }
 
 /// Returns the key of the row that says that the robots.txt of a host was refused.

@@ -57,7 +57,7 @@ fn article(title: &str, ending: &str) -> String {
 /// A daemon, and where its console listens.
 fn watched(place: &Place, settings: &str, seeds: &[&str]) -> (Running, String) {
     let daemon = place.daemon_by(settings, &[seeds, &["--listen", "127.0.0.1:0"]].concat());
-    let line = daemon.line("listening at ");
+    let line = daemon.line_with("listening at ");
     let at = line.split("listening at ").nth(1).expect("it was found");
     (daemon, format!("{}/", at.trim().trim_end_matches('/')))
 }

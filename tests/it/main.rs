@@ -82,6 +82,7 @@ mod tls;
 
 mod config;
 mod config_documents;
+mod console;
 mod convert;
 mod daemon;
 mod packaging;
@@ -104,6 +105,7 @@ mod dedup;
 mod dedup_kept;
 mod export;
 mod hearsay;
+mod hold;
 mod hostile;
 mod known;
 mod learn;

@@ -1,4 +1,5 @@
-//! `gleaner pause`, `resume`, `stop` and `seeds add`: commands to a running crawl.
+//! `gleaner pause`, `resume`, `stop` and `seeds add`: commands to a running crawl, and of those
+//! that a crawl keeps also to one that does not run.
 
 use std::path::{Path, PathBuf};
 
@@ -10,23 +11,40 @@ use crate::cli::output::{self, Screen};
 use crate::config;
 use crate::control::client::{self, Client};
 use crate::control::{Request, Response};
-use crate::engine::{Crawl, SeedsAdded, StopHandle, StoppedCrawl};
+use crate::engine::{self, Crawl, DirectoryError, SeedsAdded, StopHandle, StoppedCrawl};
 use crate::seeds;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
-  gleaner pause --data-dir crawl && make-room && gleaner resume --data-dir crawl")]
+#[command(after_help = "Examples:
+  gleaner pause --data-dir crawl && make-room && gleaner resume --data-dir crawl
+  gleaner pause --host forum.example.org --data-dir crawl
+
+A paused host stays so over restarts, until `gleaner resume --host`; its URLs stay queued. This
+works while no process runs the crawl, too.")]
 pub(crate) struct Pause {
     #[command(flatten)]
     target: Target,
+    #[command(flatten)]
+    host: OneHost,
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
-  gleaner resume --data-dir crawl")]
+#[command(after_help = "Examples:
+  gleaner resume --data-dir crawl
+  gleaner resume --host forum.example.org --data-dir crawl")]
 pub(crate) struct Resume {
     #[command(flatten)]
     target: Target,
+    #[command(flatten)]
+    host: OneHost,
+}
+
+#[derive(Debug, Args)]
+struct OneHost {
+    /// Only this host, without its subdomains: example.org for http and https, or with a scheme, a
+    /// port
+    #[arg(long, value_name = "HOST")]
+    host: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -70,6 +88,13 @@ impl Target {
 }
 
 pub(super) fn pause(arguments: &Pause) -> Result<(), Failure> {
+    if let Some(host) = &arguments.host.host {
+        hold(&arguments.target.data_dir, host, true)?;
+        output::say(&format!(
+            "paused: {host} gets no requests until `gleaner resume --host {host}`"
+        ));
+        return Ok(());
+    }
     let mut client = arguments.target.connect()?;
     // Ends at the latest when the last fetch in progress times out.
     while let Response::Pausing { fetching } = client.ask(&Request::Pause)? {
@@ -86,9 +111,54 @@ pub(super) fn pause(arguments: &Pause) -> Result<(), Failure> {
 }
 
 pub(super) fn resume(arguments: &Resume) -> Result<(), Failure> {
+    if let Some(host) = &arguments.host.host {
+        match &*hold(&arguments.target.data_dir, host, false)? {
+            [] => output::say(&format!(
+                "{host} was not paused; `gleaner status` names those that are"
+            )),
+            hosts => output::say(&format!("resumed: {}", hosts.join(" and "))),
+        }
+        return Ok(());
+    }
     arguments.target.connect()?.ask(&Request::Resume)?;
     output::say("resumed");
     Ok(())
+}
+
+/// Holds a host, or lets it go on, whether a process runs the crawl or not. Returns the hosts for
+/// which that is new.
+fn hold(directory: &Path, name: &str, is_held: bool) -> Result<Vec<String>, Failure> {
+    let hosts = engine::hosts_named(name).map_err(|error| Failure::Usage {
+        message: format!("--host: {error}"),
+        hint: None,
+    })?;
+    let changed = match engine::hold(directory, &hosts, is_held) {
+        Err(engine::Error::Directory(DirectoryError::InUse {
+            for_a_while: false, ..
+        })) => return hold_in_run(directory, name, is_held),
+        changed => changed?,
+    };
+    Ok(changed
+        .iter()
+        .map(|host| host.as_str().to_owned())
+        .collect())
+}
+
+/// As `hold`, in a crawl that a process runs.
+fn hold_in_run(directory: &Path, name: &str, is_held: bool) -> Result<Vec<String>, Failure> {
+    let mut client = Client::connect(directory)?;
+    let host = name.to_owned();
+    let request = match is_held {
+        true => Request::Hold { host },
+        false => Request::Release { host },
+    };
+    loop {
+        // Ends at the latest when the fetch in progress times out.
+        match client.ask(&request)? {
+            Response::Held { hosts } => return Ok(hosts),
+            _ => output::say("pausing: waiting for 1 fetch in progress"),
+        }
+    }
 }
 
 pub(super) fn stop(arguments: &Stop) -> Result<(), Failure> {

@@ -45,9 +45,9 @@ pub(super) enum Command {
     Crawl(crawl::Arguments),
     /// Crawl continuously: revisit pages and accept new seeds while running
     Daemon(daemon::Arguments),
-    /// Pause a running crawl
+    /// Pause a running crawl, or one host
     Pause(control::Pause),
-    /// Resume a paused crawl
+    /// Resume a paused crawl, or one host
     Resume(control::Resume),
     /// Stop a running crawl gracefully
     Stop(control::Stop),

@@ -168,10 +168,13 @@ fn list(arguments: &List) -> Result<(), Failure> {
 fn waiting_in_words(now: &WaitingNow) -> String {
     let mut text = String::new();
     for host in &now.by_host {
-        let state = match (host.parked, &host.trouble) {
-            (true, Some(trouble)) => format!("parked until {}: {}", host.due, trouble.name()),
-            (true, None) => format!("parked until {}", host.due),
-            (false, _) => format!("not before {}", host.due),
+        let state = match (&host.held, host.parked, &host.trouble) {
+            (Some(since), ..) => format!("held since {since}"),
+            (None, true, Some(trouble)) => {
+                format!("parked until {}: {}", host.due, trouble.name())
+            }
+            (None, true, None) => format!("parked until {}", host.due),
+            (None, false, _) => format!("not before {}", host.due),
         };
         let _ = writeln!(text, "{:>9}  {}  ({state})", host.queued, host.host);
     }

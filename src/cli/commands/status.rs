@@ -182,6 +182,9 @@ fn of_way(way: &HandoverState) -> String {
 fn of_host(host: &HostNow) -> String {
     let trouble = host.trouble.map_or("", Trouble::name);
     let state = match (host.parked, host.failures) {
+        _ if host.held.is_some() => {
+            format!("held since {}", host.held.as_deref().unwrap_or_default())
+        }
         (true, failures) => {
             format!(
                 "parked until {} after {}, {trouble}",

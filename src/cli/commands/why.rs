@@ -114,8 +114,15 @@ fn in_words(why: &Why, end: Option<&Why>) -> String {
             let attempts = count(u64::from(queued.attempts), "attempt");
             let _ = write!(state, ", after {attempts}");
         }
-        if let Some(host) = why.host.as_ref().filter(|host| host.parked) {
-            let _ = write!(state, "; its host is parked until {}", host.due);
+        let parked = why.host.as_ref().filter(|host| host.parked);
+        match (&why.held, parked) {
+            (Some(since), _) => {
+                let _ = write!(state, "; its host is held by you since {since}");
+            }
+            (None, Some(host)) => {
+                let _ = write!(state, "; its host is parked until {}", host.due);
+            }
+            (None, None) => {}
         }
         say("state", &state);
         say("will request", &queued.url);
@@ -223,6 +230,12 @@ fn of_host(host: &HostNow) -> String {
     }
     if host.parked {
         line.push_str(", parked until then");
+    }
+    if let Some(since) = &host.held {
+        let _ = write!(
+            line,
+            ", held by you since {since} (`gleaner resume --host`)"
+        );
     }
     if let Some(delay) = host.crawl_delay_ms {
         let _ = write!(line, ", Crawl-delay {delay} ms");

@@ -1,10 +1,12 @@
 //! Pages after their first visit: their records, when they are revisited, which page succeeds a
-//! lost original, what expires, and what a user requeues.
+//! lost original, what expires, and what a user requeues or
+//! holds.
 
 mod earlier;
 pub(crate) mod early;
 mod expiry;
 mod give_up;
+mod hold;
 mod kept;
 mod membership;
 mod page_records;
@@ -20,6 +22,7 @@ pub(crate) use earlier::{
 };
 pub(crate) use expiry::{Expiry, is_mostly_dead, read_retired, retire};
 pub use give_up::Dropped;
+pub use hold::hold;
 pub use kept::body_place;
 pub(crate) use membership::file_gone;
 pub(crate) use page_records::{validators, write_page_record};

@@ -18,7 +18,7 @@ use crate::engine::learned::requisites::reopened;
 use crate::engine::open::{DataDirectory, open_store};
 use crate::engine::requeue::{PutBack, Retried, RetryCursor, RetryFilter};
 use crate::fetch::FailureClass;
-use crate::frontier::{HostState, Policies, Purpose, QueuedUrl, RequisiteOf, Trouble};
+use crate::frontier::{HeldHosts, HostState, Policies, Purpose, QueuedUrl, RequisiteOf, Trouble};
 use crate::learn::Expectation;
 use crate::rows::{Counters, CrawlState, DiskState, Fate, PageRecord, Reason, ReasonKind, Revisit};
 use crate::store::{Durability, Store, Table, decode, keys};
@@ -54,10 +54,12 @@ pub fn retry(path: &Path, filter: &RetryFilter) -> Result<Retried, Error> {
     let store = open_store(&directory)?;
     let mut state = CrawlState::read(&*store)?.unwrap_or_default();
     let mut disk = DiskState::read(&*store)?.unwrap_or_default();
+    let held = Arc::new(HeldHosts::read(&*store)?);
     let mut done = Retried::default();
     loop {
         let part = find(&*store, filter, done.next.take())?;
-        let mut set = WriteSet::new(Arc::clone(&store), state, disk, Clock::start().now());
+        let now = Clock::start().now();
+        let mut set = WriteSet::new(Arc::clone(&store), (state, disk), Arc::clone(&held), now);
         done.add(part.put_back(&mut set)?);
         set.state.sequence += 1;
         let prepared = set.prepare()?;

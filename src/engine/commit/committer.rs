@@ -8,6 +8,7 @@
 mod changing;
 mod closing;
 mod forgetting;
+mod holding;
 
 pub(crate) use changing::read_scope;
 
@@ -44,7 +45,7 @@ use crate::engine::ring::turns::Turns;
 use crate::engine::visit::{Analysed, Entry, Findings, KnownPages, Receipt};
 use crate::engine::work::Committing;
 use crate::fetch::Guard;
-use crate::frontier::Moment;
+use crate::frontier::{HeldHosts, Moment};
 use crate::handover::Closed;
 use crate::journal::FetchLog;
 use crate::rows::{
@@ -94,6 +95,8 @@ pub(crate) struct Committer {
     pub(crate) memory: watch::Sender<MemoryUse>,
     /// Bytes that did not have to be stored, by tier.
     pub(crate) saved: watch::Sender<Option<SavedBytes>>,
+    /// Hosts that a person holds.
+    pub(crate) held: watch::Sender<Arc<HeldHosts>>,
     pub(crate) meters: Meters,
     pub(crate) events: Events,
     /// Which files were closed when that was last told.
@@ -193,6 +196,7 @@ impl Committer {
                 }
                 Entry::PutBack(part) => self.put_back(*part, now)?,
                 Entry::Forget(part, visits) => self.forget(*part, visits, now)?,
+                Entry::Hold(order) => self.hold(order, now)?,
                 Entry::Settings(settings, reply) => {
                     self.change(*settings)?;
                     // Whoever asked may be gone.
@@ -307,7 +311,9 @@ impl Committer {
     /// Creates a write set on top of what is committed.
     pub(crate) fn write_set(&self, now: Moment) -> WriteSet {
         let store = Arc::clone(&self.store);
-        WriteSet::new(store, self.state.clone(), self.disk.clone(), now)
+        let held = Arc::clone(&self.held.borrow());
+        let states = (self.state.clone(), self.disk.clone());
+        WriteSet::new(store, states, held, now)
     }
 
     /// Collects changes in a write set on top of what is committed. A panic is caught and discards
@@ -457,7 +463,12 @@ impl Committer {
         receipts
             .iter()
             .flat_map(|it| &it.spent)
-            .for_each(|used_up| self.events.tell(&Happening::UsedUp(used_up.clone())));
+            .for_each(|used_up| {
+                self.events.tell(&Happening::UsedUp {
+                    by: used_up.by.clone(),
+                    setting: used_up.setting,
+                })
+            });
         if prepared.delta_bytes > 0 {
             let (delta, bytes) = (&prepared.delta, prepared.delta_bytes);
             self.checkpoints.add(self.state.sequence, delta, bytes);

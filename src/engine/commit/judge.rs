@@ -4,7 +4,7 @@
 //! host's state; both in the acknowledgement with which the task leaves its queue. Only the group's
 //! write set changes here.
 
-use self::counts::{count_answer, count_failure};
+use self::counts::{count_answer, count_failure, count_saved};
 use super::bodies::Bodies;
 use super::compare::{compare, not_judged};
 use super::effects::{Places, VisitEffects};
@@ -499,12 +499,7 @@ fn answered(
 ) -> Fate {
     if judged.previous.is_none() {
         count_answer(judged, exchange, &mut group.set.state.counters);
-        if let Verdict::Duplicate(repeat) = &judged.verdict
-            && !places.keep_body()
-        {
-            let saved = group.set.saved.entry(repeat.tier.name().to_owned());
-            *saved.or_default() += exchange.body.len() as u64;
-        }
+        count_saved(judged, exchange, places, &mut group.set.saved);
     }
     let size = exchange.body.len() as u64;
     if let Purpose::Sitemap { level } = judged.analysed.fetched.task.queued.purpose {

@@ -5,7 +5,9 @@
 //! committed. Each host, domain, page and learned row is read at most once per group and written
 //! once.
 
+mod hold;
 mod parked;
+mod prepared;
 mod queued;
 mod seeds;
 mod told;
@@ -23,7 +25,8 @@ use crate::engine::Error;
 use crate::engine::events::Happening;
 use crate::engine::visit::{KeptBody, Receipt};
 use crate::frontier::{
-    Admission, HostState, Moment, QueuedRow, RobotsRow, domain_spent, file_by_due_time, put_queued,
+    Admission, HeldHosts, HostState, Moment, QueuedRow, RobotsRow, domain_spent, file_by_due_time,
+    put_queued,
 };
 use crate::learn::{Change, Spent, Template};
 use crate::rows::{
@@ -34,6 +37,7 @@ use crate::sites::SiteName;
 use crate::store::{Batch, Store, Table, decode, encode, keys};
 use crate::url::{HostKey, Site, UrlId};
 use parked::Parked;
+pub(crate) use prepared::Prepared;
 pub(crate) use seeds::Moved;
 use seeds::SeedRows;
 use told::{Before, tell_robots};
@@ -46,6 +50,8 @@ pub(crate) struct WriteSet {
     pub(crate) state: CrawlState,
     /// The state of this disk's files as the group leaves it.
     pub(crate) disk: DiskState,
+    /// The hosts that a person holds, as the group leaves them.
+    pub(crate) held: Arc<HeldHosts>,
     /// Time at which the last of the visits ended.
     pub(crate) now: Moment,
     /// Rows that are final already.
@@ -110,7 +116,7 @@ pub(crate) struct WriteSet {
     seeds: SeedRows,
     /// URLs that were forgotten, told to come back, and are queued by the group.
     pub(crate) came_back: HashSet<UrlId>,
-    /// URLs and hosts that were parked before.
+    /// URLs and hosts that were parked, or held, before.
     parked: Parked,
 }
 
@@ -153,31 +159,20 @@ struct LearnedRow {
     is_changed: bool,
 }
 
-/// A write set that is ready to be committed, and what is applied to memory afterwards.
-pub(crate) struct Prepared {
-    pub(crate) batch: Batch,
-    pub(crate) state: CrawlState,
-    pub(crate) disk: DiskState,
-    pub(crate) delta: Delta,
-    /// Length of the delta's row in bytes; 0 if the group adds nothing.
-    pub(crate) delta_bytes: usize,
-    /// What is told of hosts once it is committed.
-    pub(crate) happened: Vec<Happening>,
-}
-
 impl WriteSet {
-    /// Creates an empty set on top of a store and its states, for visits the last of which ended at
-    /// `now`.
+    /// Creates an empty set on top of a store, its states and the hosts that are held, for visits
+    /// the last of which ended at `now`.
     pub(crate) fn new(
         store: Arc<dyn Store>,
-        state: CrawlState,
-        disk: DiskState,
+        (state, disk): (CrawlState, DiskState),
+        held: Arc<HeldHosts>,
         now: Moment,
     ) -> Self {
         Self {
             store,
             state,
             disk,
+            held,
             now,
             batch: Batch::new(),
             documents: Pending::default(),
@@ -316,7 +311,7 @@ impl WriteSet {
         let row = self.store.get(Table::Hosts, host.as_str().as_bytes())?;
         let is_known = row.is_some();
         let state = row.map_or(Ok(HostState::default()), |row| decode(Table::Hosts, &row))?;
-        self.parked.add(&state);
+        self.parked.add(&state, self.held.has(host));
         self.hosts.push(HostRow {
             host: host.clone(),
             before: Before::of(is_known, &state),
@@ -525,7 +520,7 @@ impl WriteSet {
         let (mut parked, mut new_hosts) = (Parked::default(), 0);
         let mut happened = Vec::new();
         for mut row in self.hosts {
-            parked.add(&row.state);
+            parked.add(&row.state, self.held.has(&row.host));
             if row.is_changed {
                 new_hosts += u64::from(!row.before.is_known());
                 happened.extend(row.before.tell(&row.host, &row.state));

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 
-use super::EventKind;
-use crate::engine::visit::UsedUp;
+use super::kind::EventKind;
 use crate::frontier::{Moment, Spender, Trouble};
 use crate::url::HostKey;
 
@@ -45,7 +44,7 @@ pub(crate) enum Happening {
         url: String,
     },
     /// A budget is used up.
-    UsedUp(UsedUp),
+    UsedUp { by: Spender, setting: &'static str },
     /// A file of the archive is closed.
     FileClosed { file: String },
     /// Less than the reserve is free, and no visits are made until so many bytes are.
@@ -94,7 +93,7 @@ impl Happening {
             Self::Closed { has_slot: true, .. } => EventKind::RuleLearned,
             Self::Closed { .. } => EventKind::Demoted,
             Self::Opened { .. } => EventKind::RuleTakenBack,
-            Self::UsedUp(_) => EventKind::Budget,
+            Self::UsedUp { .. } => EventKind::Budget,
             Self::FileClosed { .. } => EventKind::FileClosed,
             Self::DiskShort { .. } | Self::DiskFree { .. } => EventKind::Disk,
             Self::VisitFailed { .. } | Self::NotRead { .. } | Self::Unreadable { .. } => {
@@ -116,7 +115,7 @@ impl Happening {
             | Self::Released { host, .. }
             | Self::Closed { host, .. }
             | Self::Opened { host, .. } => Some(host),
-            Self::UsedUp(used_up) => match &used_up.by {
+            Self::UsedUp { by, .. } => match by {
                 Spender::Host(host) => Some(host),
                 Spender::Domain(_) => None,
             },
@@ -158,14 +157,13 @@ impl Happening {
             Self::Opened { kind, url, .. } => {
                 format!("URLs like {kind} matter after all, by {url}")
             }
-            Self::UsedUp(used_up) => {
-                let (what, rest) = match &used_up.by {
+            Self::UsedUp { by, setting } => {
+                let (what, rest) = match by {
                     Spender::Host(_) => ("the host", String::new()),
                     Spender::Domain(domain) => ("the domain", format!(" {}", domain.as_str())),
                 };
                 format!(
-                    "the budget of {what}{rest} is used up ({}): its remaining URLs are given up, and its pages are not visited again unless the setting is raised",
-                    used_up.setting
+                    "the budget of {what}{rest} is used up ({setting}): its remaining URLs are given up, and its pages are not visited again unless the setting is raised"
                 )
             }
             Self::FileClosed { file } => format!("{file} is closed"),
@@ -231,21 +229,18 @@ impl Happening {
             Self::Closed { host, .. } | Self::Opened { host, .. } => {
                 tracing::info!("host {host}: {}", self.text());
             }
-            Self::UsedUp(used_up) => {
-                let setting = used_up.setting;
-                match &used_up.by {
-                    Spender::Host(host) => tracing::warn!(
-                        %host,
-                        setting,
-                        "the budget of a host is used up: its remaining URLs are given up, and its pages are not visited again unless the setting is raised"
-                    ),
-                    Spender::Domain(domain) => tracing::warn!(
-                        domain = domain.as_str(),
-                        setting,
-                        "the budget of a domain is used up: its remaining URLs are given up, and its pages are not visited again unless the setting is raised"
-                    ),
-                }
-            }
+            Self::UsedUp { by, setting } => match by {
+                Spender::Host(host) => tracing::warn!(
+                    %host,
+                    setting,
+                    "the budget of a host is used up: its remaining URLs are given up, and its pages are not visited again unless the setting is raised"
+                ),
+                Spender::Domain(domain) => tracing::warn!(
+                    domain = domain.as_str(),
+                    setting,
+                    "the budget of a domain is used up: its remaining URLs are given up, and its pages are not visited again unless the setting is raised"
+                ),
+            },
             Self::FileClosed { file } => tracing::info!(file, "file is closed"),
             Self::VisitFailed { url, why } => {
                 tracing::error!(url, why, "the visit is recorded as failed");

@@ -6,6 +6,7 @@
 //! is replaced whole, and readers share what is in it.
 
 mod happening;
+mod kind;
 
 #[cfg(test)]
 mod tests;
@@ -17,11 +18,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arc_swap::ArcSwapOption;
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
-use strum::IntoStaticStr;
 use tokio::sync::watch;
 
 use crate::frontier::Moment;
 pub(crate) use happening::Happening;
+pub use kind::EventKind;
 
 /// Number of events that are kept.
 pub const KEPT: usize = 10_000;
@@ -49,55 +50,6 @@ pub struct CrawlEvent {
     pub host: Option<String>,
     /// What happened, in a sentence.
     pub text: String,
-}
-
-/// Kinds of events.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, IntoStaticStr, schemars::JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
-#[cfg_attr(test, derive(strum::VariantArray))]
-pub enum EventKind {
-    /// No visits are made any more.
-    Pause,
-    /// They are made again.
-    Resume,
-    /// Settings were read again.
-    Reload,
-    /// A host keeps failing and is left alone for a while.
-    Parked,
-    /// Such a host answers again, or is to be asked again.
-    Unparked,
-    /// A person holds a host.
-    Held,
-    /// A person lets it go on.
-    Released,
-    /// A kind of a host's URLs says nothing new: they are deferred.
-    Demoted,
-    /// A part of a host's URLs does not matter: variants of them are deferred.
-    RuleLearned,
-    /// URLs that were deferred matter after all.
-    RuleTakenBack,
-    /// A budget is used up.
-    Budget,
-    /// A file of the archive is closed.
-    FileClosed,
-    /// The disk is short of space, or has space again.
-    Disk,
-    /// Something failed on our side.
-    Error,
-    /// Seeds were added, or one has moved.
-    Seeds,
-    /// Everything so far is in sorted files.
-    Checkpoint,
-}
-
-impl EventKind {
-    /// Returns the name in JSON.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
 }
 
 /// The events of a run. Cheap to clone.

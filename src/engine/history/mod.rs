@@ -10,6 +10,7 @@
 
 mod figures;
 mod file;
+mod historian;
 
 #[cfg(test)]
 mod tests;
@@ -24,9 +25,9 @@ use jiff::Timestamp;
 use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer};
 
-use super::ring::observe::{Limit, Watch};
 use crate::frontier::Moment;
-use figures::{MAX_SERIES, Row, SERIES, UNKNOWN, figures};
+use figures::{LIMITS, MAX_SERIES, Row, SERIES, UNKNOWN};
+pub(crate) use historian::Historian;
 
 /// Maximum number of rows of the whole history.
 const MAX_ROWS: usize = 1_000;
@@ -37,13 +38,6 @@ const RINGS: [(Resolution, usize); 3] = [
     (Resolution::TenSeconds, 360),
     (Resolution::Minute, 1_440),
 ];
-
-/// Longest and shortest time between two rows of the file.
-const FILE_STEPS: (u64, u64) = (1_000, 60_000);
-/// A run writes rows at this part of its age, within [`FILE_STEPS`]: short runs have curves too.
-const FILE_PART: u64 = 60;
-/// Time between two looks at what is thinned out.
-const THIN_EVERY: u64 = 24 * 3_600_000;
 
 /// How far apart the rows of a part of the history are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +93,7 @@ pub struct Series {
     /// What the values of each row are, in order. Counters are since the crawl began; what is
     /// missing of those by class or admission never occurred.
     pub series: Vec<String>,
-    /// What the numbers of the series `limit` mean: names of [`Limit`] by number.
+    /// What the numbers of the series `limit` mean: the names of limits, each at its number.
     pub limits: Vec<&'static str>,
     /// The rows, by time: each a list of its time in milliseconds since 1970 and the values.
     #[schemars(with = "Vec<Vec<Option<u64>>>")]
@@ -337,79 +331,7 @@ fn series(resolution_ms: u64, names: Vec<String>, rows: Vec<Row>) -> Series {
         resolution_ms,
         server_time: format!("{:.3}", Timestamp::now()),
         series: names,
-        limits: Limit::names(),
+        limits: LIMITS.to_vec(),
         rows: rows.collect(),
-    }
-}
-
-/// Writes the history of a run.
-#[derive(Debug)]
-pub(crate) struct Historian {
-    history: History,
-    watch: Watch,
-    begun: u64,
-    /// When the last row was written to the file, and with how many names.
-    written: Option<(u64, usize)>,
-    thinned: u64,
-    thinning: Option<std::thread::JoinHandle<io::Result<()>>>,
-    is_told: bool,
-}
-
-impl Historian {
-    /// Creates the historian of a run that begins now.
-    pub(crate) fn new(watch: Watch, now: Moment) -> Self {
-        Self {
-            history: watch.history().clone(),
-            watch,
-            begun: now.0,
-            written: None,
-            thinned: now.0,
-            thinning: None,
-            is_told: false,
-        }
-    }
-
-    /// Notes what is now; to the file if it is time, or the run ends.
-    pub(crate) fn note(&mut self, now: Moment, is_end: bool) {
-        let figures = figures(&self.watch, &self.history.data);
-        let (names, row) = self.history.add(now.0, figures);
-        if let Err(error) = self.write(&names, &row, is_end) {
-            if !std::mem::replace(&mut self.is_told, true) {
-                let path = self.history.path();
-                tracing::warn!(%error, path = %path.display(), "cannot write the history of the crawl");
-            }
-        }
-    }
-
-    fn write(&mut self, names: &[String], row: &Row, is_end: bool) -> io::Result<()> {
-        let (shortest, longest) = FILE_STEPS;
-        let age = row.time.saturating_sub(self.begun);
-        let step = (age / FILE_PART).clamp(shortest, longest);
-        let is_due = self.written.is_none_or(|(last, _)| row.time >= last + step);
-        if !is_due && !is_end {
-            return Ok(());
-        }
-        if let Some(thinning) = self.thinning.take() {
-            // What is appended to the old file meanwhile would be lost: it waits.
-            if !thinning.is_finished() && !is_end {
-                self.thinning = Some(thinning);
-                return Ok(());
-            }
-            let thinned = thinning.join();
-            thinned.unwrap_or_else(|_| Err(io::Error::other("the thread that thins it died")))?;
-            self.written = None;
-        }
-        let path = self.history.path();
-        let known = self.written.map(|(_, known)| known);
-        let are_new = known != Some(names.len());
-        file::append(&path, are_new.then_some(names), row)?;
-        self.written = Some((row.time, names.len()));
-        if row.time >= self.thinned + THIN_EVERY && !is_end {
-            self.thinned = row.time;
-            let now = row.time;
-            let thread = std::thread::Builder::new().name("history".to_owned());
-            self.thinning = Some(thread.spawn(move || file::thin(&path, now))?);
-        }
-        Ok(())
     }
 }

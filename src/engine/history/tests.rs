@@ -4,6 +4,7 @@ use std::fs;
 
 use super::*;
 use crate::engine::Crawl;
+use crate::engine::Limit;
 use crate::engine::testing::options;
 
 const MINUTE: u64 = 60_000;
@@ -297,6 +298,13 @@ fn rows_are_spread_over_time() {
     check(&[9, 9, 9, 9], 3, &[9]);
     // Out of order, by a clock that was set back.
     check(&[50, 60, 70, 0, 10], 3, &[0, 10, 70]);
+}
+
+#[test]
+fn limits_are_numbered_as_they_are_named() {
+    assert_eq!(LIMITS.to_vec(), Limit::names());
+    let numbers = Limit::names().len() as u64;
+    assert_eq!(Limit::Ending as u64 + 1, numbers);
 }
 
 #[test]

@@ -28,7 +28,7 @@ use crate::engine::failpoint::Failpoint;
 use crate::engine::ring::meters::Meters;
 use crate::engine::ring::observe::{MemoryUse, Pulse};
 use crate::fetch::{Authority, Guard};
-use crate::frontier::{Forgotten, RobotsMode, SharedPolicies};
+use crate::frontier::{Forgotten, HeldHosts, RobotsMode, SharedPolicies};
 use crate::handover::Closed;
 use crate::journal::FetchLog;
 use crate::rows::{
@@ -45,6 +45,7 @@ pub(super) struct Shared {
     deferred: watch::Sender<u64>,
     memory: watch::Sender<MemoryUse>,
     saved: watch::Sender<Option<SavedBytes>>,
+    held: watch::Sender<Arc<HeldHosts>>,
     meters: Meters,
     events: Events,
 }
@@ -63,6 +64,7 @@ impl Shared {
             deferred: watch::Sender::new(deferred_urls(store)?),
             memory: watch::Sender::new(MemoryUse::default()),
             saved: watch::Sender::new(saved_bytes(store, state)?),
+            held: watch::Sender::new(Arc::new(HeldHosts::read(store)?)),
             meters: Meters::default(),
             events: Events::new(Clock::start().now()),
         })
@@ -115,6 +117,7 @@ pub(super) fn promote(
         deferred,
         memory,
         saved,
+        held,
         meters,
         events,
     } = shared;
@@ -142,6 +145,7 @@ pub(super) fn promote(
         deferred,
         memory,
         saved,
+        held,
         meters,
         events,
         store,

@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::engine::again::find;
 use crate::engine::events::{Events, Happening};
 use crate::engine::forget::{Finder, ForgetCursor, ForgetDone, ForgetOrder, ForgetPart};
+use crate::engine::hold::HoldOrder;
 use crate::engine::messages::{Over, SeedsAdded};
 use crate::engine::requeue::{PutBack, Retried, RetryCursor, RetryFilter};
 use crate::engine::visit::Analysed;
@@ -19,7 +20,7 @@ use crate::engine::{Error, LiveOptions, Options, View};
 use crate::fetch::{Guard, Refused};
 use crate::frontier::Seed;
 use crate::store::Store;
-use crate::url::Url;
+use crate::url::{HostKey, Url};
 
 /// Capacity of the command queue. The scheduler empties it at once, whatever else is full.
 const WAITING: usize = 16;
@@ -44,6 +45,9 @@ pub(crate) enum Command {
     Retry(Box<PutBack>),
     /// Forget a part of what is to be; replies when that is committed.
     Forget(Box<ForgetPart>, Vec<Analysed>),
+    /// Hold hosts or let them go on; replies when that is committed, and tells when no visit of
+    /// them is in progress.
+    Hold(HoldOrder, oneshot::Sender<()>),
     /// Change settings; replies when they are in force.
     Change(Box<LiveOptions>, oneshot::Sender<()>),
 }
@@ -168,6 +172,24 @@ impl Control {
             Command::Forget(Box::new(part), visits)
         });
         Ok(done.await?)
+    }
+
+    /// Holds hosts until they are let go on, or lets them go on. Returns those for which that is
+    /// new, when it is committed and no visit of them is in progress: from then on they see no
+    /// request.
+    pub async fn hold(&self, hosts: Vec<HostKey>, is_held: bool) -> Result<Vec<HostKey>, Error> {
+        let (idle, is_idle) = oneshot::channel();
+        let changed = self.ask(|reply| {
+            let order = HoldOrder {
+                hosts,
+                is_held,
+                reply,
+            };
+            Command::Hold(order, idle)
+        });
+        let changed = changed.await??;
+        is_idle.await.map_err(|_| Over)?;
+        Ok(changed)
     }
 
     /// Changes the settings. Returns when they are in force.

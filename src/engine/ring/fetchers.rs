@@ -153,10 +153,15 @@ impl Fetchers {
         drop(permit);
     }
 
-    /// The failure of a visit that a list blocks, or that would end a login. What is known of
+    /// The failure of a visit that a list blocks, that would end a login, or that is to be made at
+    /// a host that a person holds. What is known of
     /// robots.txt does not depend on lists: that of a blocked host is not asked for in the first
     /// place.
     fn blocked(&self, task: &FetchTask) -> Option<Failure> {
+        if let Some(redirect) = task.robots_redirect.as_ref().filter(|it| it.is_at_held) {
+            let message = format!("robots.txt is at {}, which is held", redirect.at);
+            return Some(Failure::new(FailureClass::Connect, message));
+        }
         if task.queued.purpose == Purpose::Robots {
             return None;
         }
@@ -272,6 +277,7 @@ impl Fetchers {
             at: HostKey::of(&target),
             pace: Pace::default(),
             hops: hops + 1,
+            is_at_held: false,
         });
         next_hop.url = target;
         Some(next_hop)

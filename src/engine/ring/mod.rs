@@ -21,6 +21,7 @@ pub(crate) mod since;
 pub(crate) mod suspects;
 pub(crate) mod turns;
 
+use std::collections::HashSet;
 use std::io;
 use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -172,7 +173,13 @@ fn start(
     let observer = Observer::new(directory.path(), watch.clone(), clock);
     let scheduler = Scheduler {
         schedule: Schedule::new(
-            schedule_options(&options, limits, unknown_until),
+            ScheduleOptions {
+                held: {
+                    let held = committer.held.borrow();
+                    held.iter().map(|(host, _)| host.clone()).collect()
+                },
+                ..schedule_options(&options, limits, unknown_until)
+            },
             committer.gate.identity.clone(),
         ),
         fetchers: Fetchers {
@@ -199,6 +206,7 @@ fn start(
         commands,
         entries: analysed,
         paused: None,
+        holding: Vec::new(),
         disk: Disk::new(
             directory.path().to_owned(),
             options.disk_reserve,
@@ -297,6 +305,7 @@ fn schedule_options(
         slots: options.concurrency,
         max_pages: limits.max_pages,
         unknown_until,
+        held: HashSet::new(),
     }
 }
 

@@ -14,6 +14,8 @@ use tokio::sync::watch;
 use super::meters::Meters;
 use crate::engine::events::Events;
 use crate::engine::history::History;
+use crate::engine::hold::{HeldHost, first_held};
+use crate::frontier::HeldHosts;
 use crate::handover::HandoverState;
 use crate::rows::{Counters, SavedBytes};
 
@@ -285,6 +287,8 @@ pub struct Watch {
     pub(crate) handover: watch::Receiver<Vec<HandoverState>>,
     /// Bytes that deduplication saved by tier; `None` if they were not counted from the beginning.
     pub(crate) saved: watch::Receiver<Option<SavedBytes>>,
+    /// Hosts that a person holds.
+    pub(crate) held: watch::Receiver<Arc<HeldHosts>>,
     pub(crate) meters: Meters,
     pub(crate) history: History,
     pub(crate) events: Events,
@@ -326,6 +330,11 @@ impl Watch {
     /// not count them.
     pub fn saved(&self) -> Option<SavedBytes> {
         self.saved.borrow().clone()
+    }
+
+    /// Returns the hosts that a person holds.
+    pub fn held(&self) -> Arc<HeldHosts> {
+        Arc::clone(&self.held.borrow())
     }
 
     /// Returns what is measured of this run.
@@ -386,9 +395,31 @@ pub struct Status {
     /// What each structure may take by the plan of memory; empty if nothing is running.
     #[serde(default)]
     pub shares: Vec<MemoryShare>,
+    /// Number of hosts that a person holds. Their URLs count as parked.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub held_hosts: u64,
+    /// The first 100 of them by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<HeldHost>,
     /// How closed files of the archive leave; empty if they stay.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub handover: Vec<HandoverState>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// Maximum number of held hosts that a status names.
+const HELD_NAMED: usize = 100;
+
+impl Status {
+    /// Takes over which hosts a person holds.
+    pub(crate) fn note_held(&mut self, held: &HeldHosts) {
+        self.held_hosts = held.len() as u64;
+        self.held = first_held(held, HELD_NAMED);
+    }
 }
 
 /// Name of the file in the data directory.

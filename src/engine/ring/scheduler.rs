@@ -27,6 +27,7 @@ use crate::engine::visit::{Entry, Seeds};
 use crate::frontier::{Action, RobotsPolicy, Schedule, SkipReason, load, refill};
 use crate::rows::Counters;
 use crate::store::Store;
+use crate::url::HostKey;
 
 /// Time that fetches in progress get to end when the run is stopped.
 const GRACE: Duration = Duration::from_secs(4);
@@ -74,6 +75,8 @@ pub(crate) struct Scheduler {
     pub(crate) entries: SyncSender<Entry>,
     /// Set while paused; contains those who wait for the last visit to end.
     pub(crate) paused: Option<Vec<oneshot::Sender<()>>>,
+    /// Those who wait for the last visit of hosts that they hold.
+    pub(crate) holding: Vec<(Vec<HostKey>, oneshot::Sender<()>)>,
     /// The disk; no visits are made while it is too full.
     pub(crate) disk: Disk,
     pub(crate) gauges: watch::Sender<Gauges>,
@@ -126,6 +129,7 @@ impl Scheduler {
                     if fetching == 0 {
                         self.tell_paused();
                     }
+                    self.tell_held();
                     wake
                 }
                 Next::End(ending) => break ending,
@@ -326,6 +330,18 @@ impl Scheduler {
             ),
             Command::Retry(part) => self.enter(Entry::PutBack(part), tasks),
             Command::Forget(part, visits) => self.enter(Entry::Forget(part, visits), tasks),
+            Command::Hold(order, idle) => {
+                if order.is_held {
+                    // At once: the commit may take a while.
+                    for host in &order.hosts {
+                        self.schedule.hold(host, true);
+                    }
+                    self.holding.push((order.hosts.clone(), idle));
+                } else {
+                    let _ = idle.send(());
+                }
+                self.enter(Entry::Hold(order), tasks);
+            }
             Command::Change(options, reply) => {
                 self.fetchers.limiter = options.max_rate.map(crate::engine::ring::limiter);
                 self.fetchers.fetcher.use_login(options.login.clone());
@@ -347,6 +363,18 @@ impl Scheduler {
     fn tell_paused(&mut self) {
         for reply in self.paused.iter_mut().flat_map(std::mem::take) {
             let _ = reply.send(());
+        }
+    }
+
+    /// Tells those who hold hosts that no visit of these is in progress.
+    fn tell_held(&mut self) {
+        for (hosts, idle) in std::mem::take(&mut self.holding) {
+            match hosts.iter().any(|host| self.schedule.is_visiting(host)) {
+                true => self.holding.push((hosts, idle)),
+                false => {
+                    let _ = idle.send(());
+                }
+            }
         }
     }
 
@@ -380,6 +408,9 @@ impl Scheduler {
                     work.turn.end(work.reading, work.committing);
                 }
                 for receipt in receipts {
+                    if let Some((host, is_held)) = receipt.held {
+                        self.schedule.hold(&host, is_held);
+                    }
                     if let Some(host) = receipt.reread {
                         self.schedule.reread(&host);
                     }

@@ -173,6 +173,8 @@ pub struct RobotsRedirect {
     pub pace: Pace,
     /// Number of redirects followed so far.
     pub hops: u8,
+    /// Set if a person holds that host: the visit is not made, and fails.
+    pub is_at_held: bool,
 }
 
 impl FetchTask {

@@ -46,6 +46,8 @@ pub(super) struct ActiveHost {
     pub(super) over_quantum: u64,
     /// Whether it is to leave: it hands out nothing more, and leaves when it is at rest.
     pub(super) leaving: bool,
+    /// Whether a person holds it.
+    pub(super) held: bool,
 }
 
 /// The lines in which the URLs of a host wait. While several wait, they take turns.
@@ -151,15 +153,16 @@ impl ActiveHost {
             served: 0,
             over_quantum: 0,
             leaving: false,
+            held: false,
         }
     }
 
     pub(super) fn has_something_to_fetch(&self) -> bool {
         if !self.robots_redirects.is_empty() {
-            return self.known;
+            return self.known || self.held;
         }
         match self.robots {
-            _ if self.leaving => false,
+            _ if self.leaving || self.held => false,
             Robots::Known => !self.buffer.is_empty(),
             Robots::Wanted => true,
             Robots::InProgress => false,
@@ -184,7 +187,7 @@ impl ActiveHost {
 
     /// Whether it is to leave the working set now: everything it has is on disk.
     pub(super) fn is_to_leave(&self, now: Moment) -> bool {
-        self.is_at_rest() && (self.leaving || self.pace.parked && self.pace.due > now)
+        self.is_at_rest() && (self.leaving || self.held || self.pace.parked && self.pace.due > now)
     }
 
     /// Takes over the pace after a visit, except for the crawl delay, which is read with its URLs.

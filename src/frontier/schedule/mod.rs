@@ -10,10 +10,11 @@
 
 mod active_host;
 mod give_up;
+mod hold;
 mod lanes;
 mod window;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -42,6 +43,8 @@ pub struct ScheduleOptions {
     /// When the previous run may have made visits last of which nothing is known, if it may have.
     /// Which hosts they were is not known either, so each is left alone for its delay from then on.
     pub unknown_until: Option<Moment>,
+    /// Hosts that a person holds.
+    pub held: HashSet<HostKey>,
 }
 
 /// What to do next.
@@ -83,6 +86,8 @@ pub struct Schedule {
     /// The latest time it was told.
     clock: Moment,
     active_hosts: HashMap<HostKey, ActiveHost>,
+    /// Hosts that a person holds: at most `MAX_HELD_HOSTS`.
+    held: HashSet<HostKey>,
     /// Idle hosts with something to fetch.
     lanes: Lanes,
     /// Hosts whose buffer runs low, in order of arrival.
@@ -126,6 +131,7 @@ impl Schedule {
         Self {
             pages_left: options.max_pages,
             lanes: Lanes::new(options.slots),
+            held: options.held.clone(),
             options,
             identity,
             clock: Moment::default(),
@@ -364,11 +370,14 @@ impl Schedule {
     fn follow_robots_redirect(&mut self, task: FetchTask) {
         let at = task.visiting().0.clone();
         let due = self.recent.remove(&at).unwrap_or_default();
-        let active = self
-            .active_hosts
+        let held = self.held.contains(&at);
+        self.active_hosts
             .entry(at.clone())
-            .or_insert_with(|| ActiveHost::new(due));
-        active.robots_redirects.push_back(task);
+            .or_insert_with(|| ActiveHost {
+                held,
+                ..ActiveHost::new(due)
+            });
+        self.come_again(task);
         self.settle(&at);
     }
 
@@ -437,8 +446,8 @@ impl Schedule {
         // URLs forbidden by robots.txt go straight to `in_progress`; they must not pile up there.
         let low = active.buffer.len() * 4 <= self.options.buffer
             && active.in_progress.len() < self.options.buffer * 4;
-        let idle =
-            active.reading == ReadState::No && active.robots == Robots::Known && !active.leaving;
+        let goes_on = !active.leaving && !active.held;
+        let idle = active.reading == ReadState::No && active.robots == Robots::Known && goes_on;
         if low && active.more && idle {
             active.reading = ReadState::Wanted;
             self.needs_refill.push_back(host.clone());
@@ -448,6 +457,11 @@ impl Schedule {
             return;
         }
         match active.address {
+            // Its visit is one that is not made.
+            _ if active.held => {
+                let standing = active.standing;
+                self.lanes.insert(host, Moment::default(), None, standing);
+            }
             AddressState::Known(address) => {
                 let (due, standing) = (active.pace.due, active.standing);
                 self.lanes.insert(host, due, address, standing);

@@ -1,7 +1,7 @@
 //! Tests of the schedule in a small world: a store in memory, a committer that takes its time, and
 //! hosts that answer at any time. Chance chooses the order of events.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -32,6 +32,8 @@ enum Turn {
     Wait,
     /// Rows of a host's queue were changed and are read again.
     Reread,
+    /// A person holds a host, or lets it go on.
+    Hold,
 }
 
 /// A schedule and everything around it.
@@ -54,6 +56,7 @@ struct World {
     due: BTreeMap<HostKey, Moment>,
     /// When each address may be visited again.
     free: BTreeMap<IpAddr, Moment>,
+    held: BTreeSet<HostKey>,
     drained: bool,
 }
 
@@ -82,6 +85,7 @@ impl World {
             slots: 64,
             max_pages,
             unknown_until: None,
+            held: HashSet::new(),
         };
         Self {
             store: Memory::default(),
@@ -97,6 +101,7 @@ impl World {
             forbidden: Vec::new(),
             due: BTreeMap::new(),
             free: BTreeMap::new(),
+            held: BTreeSet::new(),
             drained: false,
         }
     }
@@ -189,6 +194,7 @@ impl World {
                         "two visits of {} at once",
                         task.host
                     );
+                    assert!(!self.held.contains(&task.host), "{} is held", task.host);
                     let due = self.due.get(&task.host).copied().unwrap_or_default();
                     assert!(self.now >= due, "{} is visited too early", task.host);
                     if let Some(ip) = address_of(&task.host) {
@@ -268,6 +274,10 @@ impl World {
                 self.schedule.loaded(loaded, self.now);
             }
             Turn::Reread => self.schedule.reread(&host((pick % 6) as u8)),
+            Turn::Hold => {
+                let host = host((pick % 6) as u8);
+                self.hold(&host, !self.held.contains(&host));
+            }
             _ => self.now = self.now.plus(Duration::from_millis(40)),
         }
     }
@@ -310,6 +320,21 @@ impl World {
             .committed(&task.host, task.place, pace.is_some(), pace.is_some());
     }
 
+    /// Holds a host, or lets it go on, as a commit tells the schedule.
+    fn hold(&mut self, host: &HostKey, is_held: bool) {
+        self.schedule.hold(host, is_held);
+        if is_held {
+            self.held.insert(host.clone());
+            return;
+        }
+        self.held.remove(host);
+        let state = self.state(host);
+        if state.queued > 0 {
+            self.schedule.queued(host, state.due);
+            self.drained = false;
+        }
+    }
+
     /// Lets everything happen until nothing is left.
     fn settle(&mut self) {
         for n in 0..200_000 {
@@ -342,7 +367,8 @@ fn turns() -> impl Strategy<Value = Vec<(Turn, usize, Option<Found>)>> {
         Just(Turn::Commit),
         Just(Turn::Read),
         Just(Turn::Wait),
-        Just(Turn::Reread)
+        Just(Turn::Reread),
+        Just(Turn::Hold)
     ];
     prop::collection::vec(
         (
@@ -358,7 +384,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     /// Whatever the order of events, every URL is handed out exactly once, no host is visited early
-    /// or twice at once, nothing that robots.txt forbids is fetched, and the schedule drains.
+    /// or twice at once or while it is held, nothing that robots.txt forbids is fetched, and the
+    /// schedule drains: without the hosts that are held, and with them when they go on.
     #[test]
     fn every_url_is_visited_once_and_none_too_early(
         turns in turns(), window in 1..5_usize, buffer in 1..9_usize, obey: bool,
@@ -388,6 +415,16 @@ proptest! {
             }
             world.turn(turn, pick);
             world.act(3);
+        }
+        world.drained = false;
+        // What is not held is done, whatever is.
+        world.settle();
+        let left = |world: &World, host: &HostKey| world.state(host).queued;
+        for host in (0..6).map(host) {
+            prop_assert!(left(&world, &host) == 0 || world.held.contains(&host));
+        }
+        for host in std::mem::take(&mut world.held) {
+            world.hold(&host, false);
         }
         world.drained = false;
         world.settle();
@@ -707,6 +744,7 @@ fn a_robots_redirect_is_followed_at_the_other_host_and_in_its_time() {
             at: host(5),
             pace: Pace::default(),
             hops,
+            is_at_held: false,
         });
         let (at, _) = match hops {
             1 => task.visiting(),
@@ -757,4 +795,86 @@ fn a_robots_redirect_is_followed_at_the_other_host_and_in_its_time() {
     world.ended.push((task, Some(back)));
     world.settle();
     assert_eq!(world.fetched.len(), 2);
+}
+
+/// The visit of a robots.txt that is redirected to host 5, and the end of its first hop.
+fn redirected(world: &mut World) -> (FetchTask, Visited) {
+    world.queue(&host(2), "/", 0);
+    world.schedule.queued(&host(2), Moment(0));
+    let task = loop {
+        world.act(3);
+        world.turn(Turn::Read, 0);
+        if let Some(task) = world.visiting.pop() {
+            break task;
+        }
+    };
+    let mut next_hop = task.clone();
+    next_hop.robots_redirect = Some(RobotsRedirect {
+        at: host(5),
+        pace: Pace::default(),
+        hops: 1,
+        is_at_held: false,
+    });
+    let visited = Visited {
+        host: host(2),
+        pace: task.pace,
+        has_answered: true,
+        address: None,
+        address_free_from: world.now,
+        for_host: None,
+        next_hop: Some(next_hop),
+    };
+    (task, visited)
+}
+
+#[test]
+fn a_robots_txt_at_a_held_host_is_not_waited_for() {
+    for is_held_first in [true, false] {
+        let mut world = World::new(4, 4, None, RobotsPolicy::Obey("gleaner".to_owned()));
+        let (_, visited) = redirected(&mut world);
+        if is_held_first {
+            world.schedule.hold(&host(5), true);
+        }
+        world.schedule.visited(visited);
+        world.schedule.hold(&host(5), true);
+        // It is handed out at once, marked as one that is not to be made.
+        world.act(3);
+        let task = world.visiting.pop().expect("it is handed out");
+        assert_eq!((task.visiting().0, &task.host), (&host(5), &host(2)));
+        assert!(task.robots_redirect.is_some_and(|it| it.is_at_held));
+        assert!(world.schedule.is_visiting(&host(5)));
+    }
+}
+
+#[test]
+fn a_visit_that_was_put_back_waits_on_disk_while_its_host_is_held() {
+    for is_held_first in [true, false] {
+        let mut world = World::new(4, 4, Some(1), RobotsPolicy::Ignore);
+        world.queue(&host(2), "/", 0);
+        world.schedule.queued(&host(2), Moment(0));
+        while world.visiting.is_empty() {
+            world.act(3);
+            world.turn(Turn::Read, 0);
+        }
+        let task = world.visiting.pop().expect("it is handed out");
+        if is_held_first {
+            world.schedule.hold(&host(2), true);
+        }
+        world.schedule.visited(Visited {
+            host: host(2),
+            pace: task.pace,
+            has_answered: false,
+            address: None,
+            address_free_from: world.now,
+            for_host: None,
+            next_hop: Some(task),
+        });
+        world.schedule.hold(&host(2), true);
+        world.act(3);
+        assert!(world.schedule.is_idle() && world.visiting.is_empty() && world.drained);
+        // It counts as one that was not handed out.
+        world.hold(&host(2), false);
+        world.settle();
+        assert_eq!(world.fetched, ["http://h2.example/"]);
+    }
 }

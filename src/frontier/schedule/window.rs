@@ -30,7 +30,7 @@ impl Schedule {
             self.lowest_due = self.lowest_due.min(*due);
         }
         for (due, host, parked) in loaded.hosts {
-            if self.active_hosts.contains_key(&host) {
+            if self.active_hosts.contains_key(&host) || self.held.contains(&host) {
                 continue;
             }
             if due > now.plus(FAR) {
@@ -54,7 +54,7 @@ impl Schedule {
     }
 
     pub(super) fn admit_host(&mut self, host: &HostKey, due: Moment) {
-        if self.active_hosts.contains_key(host) {
+        if self.active_hosts.contains_key(host) || self.held.contains(host) {
             return;
         }
         if self.room() == 0 {
@@ -75,7 +75,7 @@ impl Schedule {
         self.urls -= active.buffer.len();
         self.over_quantum.remove(&active.over_quantum);
         self.leaving -= usize::from(active.leaving);
-        if !active.is_done() {
+        if !active.is_done() && !active.held {
             self.note_outside(active.pace.due, active.pace.parked);
         }
         if active.followed_redirects && active.pace.due > self.clock {

@@ -4,8 +4,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use crate::cli::output::resting;
 use crate::cli::words::{count, size, time};
-use crate::engine::Limit;
+use crate::engine::{Limit, Status};
 use crate::inspect::StatusNow;
 
 /// The lines.
@@ -22,6 +23,9 @@ pub(super) fn lines(now: &StatusNow, directory: &Path) -> String {
     }
     if let Some(left) = left(now) {
         say("left", &left);
+    }
+    if let Some(held) = held(status) {
+        say("held", &held);
     }
     if let Some(disk) = now.disk {
         let (taken, free) = (size(disk.taken), size(disk.free));
@@ -74,7 +78,7 @@ fn left(now: &StatusNow) -> Option<String> {
     }
     let mut text = format!("{} queued", count(counters.queued, "URL"));
     if counters.parked > 0 {
-        let hosts = count(counters.parked_hosts, "parked host");
+        let hosts = count(counters.parked_hosts, resting(status.held_hosts));
         let _ = write!(text, ", {} of them at {hosts}", counters.parked);
     }
     let due = counters.queued.saturating_sub(counters.parked);
@@ -90,10 +94,26 @@ fn left(now: &StatusNow) -> Option<String> {
     Some(text)
 }
 
+/// Which hosts a person holds.
+fn held(status: &Status) -> Option<String> {
+    /// Number of hosts that are named.
+    const NAMED: usize = 3;
+    let named = status.held.iter().take(NAMED);
+    let mut named: Vec<_> = named
+        .map(|it| format!("{} since {}", it.host, it.since))
+        .collect();
+    let others = status.held_hosts.saturating_sub(named.len() as u64);
+    if others > 0 {
+        named.push(format!("{others} more"));
+    }
+    let hint = "`gleaner resume --host HOST` lets one go on";
+    (!named.is_empty()).then(|| format!("{}; {hint}", named.join(", ")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Status;
+    use crate::engine::HeldHost;
     use crate::inspect::{DiskUse, LastError};
 
     fn check(now: &StatusNow, expected: &str) {
@@ -143,6 +163,18 @@ mod tests {
              disk        1.2 GB taken, 34.0 GB free\n\
              last error  2026-01-02T03:04:00Z  http://a.example/  timeout: no response within 30 s\n",
         );
+        now.status.held_hosts = 2;
+        now.status.held = vec![HeldHost {
+            host: "http://b.example".to_owned(),
+            since: "2026-01-02T01:00:00Z".to_owned(),
+        }];
+        let told = lines(&now, Path::new("crawl"));
+        assert!(
+            told.contains("100 of them at 1 parked or held host;"),
+            "{told}"
+        );
+        let held = "held        http://b.example since 2026-01-02T01:00:00Z, 1 more; `gleaner resume --host HOST` lets one go on\n";
+        assert!(told.contains(held), "{told}");
         now.status.gauges.limit = Limit::Paused;
         now.status.per_minute = 0;
         let told = lines(&now, Path::new("crawl"));

@@ -1,9 +1,10 @@
 //! The counters of a crawl, as first visits change them.
 
 use crate::dedup::Verdict;
+use crate::engine::commit::effects::Places;
 use crate::engine::visit::Judged;
 use crate::fetch::{Exchange, Failure, FailureClass};
-use crate::rows::Counters;
+use crate::rows::{Counters, SavedBytes};
 
 /// Counts a URL that is given up.
 pub(super) fn count_failure(failure: &Failure, counters: &mut Counters) {
@@ -27,5 +28,19 @@ pub(super) fn count_answer(judged: &Judged<'_>, exchange: &Exchange, counters: &
     counters.verdicts.add(&(&judged.verdict).into());
     if let Verdict::Ineligible(reason) = &judged.verdict {
         counters.ineligible.add(reason);
+    }
+}
+
+/// Counts the bytes of a duplicate's body, if it is not stored.
+pub(super) fn count_saved(
+    judged: &Judged<'_>,
+    exchange: &Exchange,
+    places: &Places,
+    saved: &mut SavedBytes,
+) {
+    if let Verdict::Duplicate(repeat) = &judged.verdict
+        && !places.keep_body()
+    {
+        *saved.entry(repeat.tier.name().to_owned()).or_default() += exchange.body.len() as u64;
     }
 }
