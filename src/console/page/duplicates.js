@@ -90,16 +90,18 @@ function Sampler({ tier, marks, status }) {
 
 // What marks led to: the kind of pages that is taken apart wrongly, and the rule that undoes it.
 function Rule({ marks }) {
-  const rule = marks.data?.rule;
+  const undo = marks.data?.undo ?? [];
   const wrong = (marks.data?.marks ?? []).filter((it) => it.mark === 'wrong');
-  if (!rule && wrong.length === 0) return null;
+  if (undo.length === 0 && wrong.length === 0) return null;
   return html`<${Card} title="What was wrong, and how to undo it" wide=${true} says=${`${count(wrong.length, 'pair')} marked wrong`}>
     ${wrong.length > 0 && html`<ul class="plainlist pairs">${wrong.slice(0, 20).map((it) => html`<li key=${it.url}>
       <${TierChip} tier=${it.tier ?? ''} /> <${WebUrl} url=${it.url} /> <span class="muted">is not</span> <${WebUrl} url=${it.original} /></li>`)}</ul>`}
-    ${rule && html`<p>This keeps such pages apart from now on; it goes into the configuration file:</p>
-      <pre class="toml" tabindex="0">${plain(rule.toml)}</pre>
-      <p>And this makes pages of those that were dropped (on a stopped crawl):</p>
-        <${Command} line=${rule.command} />`}<//>`;
+    ${undo.slice(0, 5).map((it) => html`<div key=${`${it.tier} ${it.pages}`}><p>This keeps pages like those at <code>
+      ${plain(it.pages)}</code> apart from now on; it goes into the configuration file:</p>
+      <pre class="toml" tabindex="0">${plain(it.rule)}</pre>
+      <p>And this makes pages of those that were marked (on a stopped crawl):</p><${Command} line=${it.single} />
+      ${it.tier !== 'raw' && html`<p>Or of all of the tier at this host:</p>
+        <${Command} line=${it.command} />`}</div>`)}<//>`;
 }
 
 function Cluster({ id, row, status, onClose }) {

@@ -89,9 +89,9 @@ function Detail({ name, row, onClose, status, onChange }) {
       ['received', size(host.bytes)],
       ['duplicates', host.duplicates === undefined ? null : `${number(host.duplicates)} (${share(host.duplicates, host.judged ?? answers)})`],
       ['time of answers', host.time_ms > 0 ? `${duration(host.time_ms)} in all, ${duration(host.time_ms / Math.max(1, answers ?? 1))} each` : null],
-      ['next visit', host.queued > 0 || host.parked ? ago(host.due, now()) : null],
+      ['next visit', !host.held && (host.queued > 0 || host.parked) ? ago(host.due, now()) : null],
       ['failures', host.failures > 0 ? `${host.failures} in a row, the last: ${words(host.trouble)}` : null],
-      ['held', host.held_since ? `since ${day(host.held_since)}` : host.held ? 'until it is released' : null],
+      ['held', typeof host.held === 'string' ? `since ${day(host.held)}` : host.held && 'until it is released'],
       ['Crawl-delay', host.crawl_delay_ms ? duration(host.crawl_delay_ms) : null],
       ['robots.txt', robots && html`${ROBOTS[robots.state] ?? words(robots.state)}${robots.reason ? html`: ${plain(robots.reason)}` : ''}${robots.until ? html` <small>asked for again ${ago(robots.until, now())}</small>` : ''}`],
       ['sitemaps', robots?.sitemaps?.length > 0 ? html`<ul class="plainlist">

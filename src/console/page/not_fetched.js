@@ -9,12 +9,17 @@ import { Card, Choice, Command, commandOf, Empty, HostName, Icon, Missing, reque
 
 const WAYS = [['reason', 'by reason'], ['host', 'by host'], ['pattern', 'by pattern']];
 
+// The command of a group, as it can be copied.
+function lineOf(it, status) {
+  const url = it.example ?? it.examples?.[0] ?? 'URL';
+  return it.command ? `${it.command.replace(/\bURL\b/, quoted(url))} --data-dir ${quoted(status?.data_dir ?? 'DIR')}` : null;
+}
+
 // What the table of omissions says, where the lists behind it cannot be asked for.
 function fromOmissions(data, status) {
   if (!data) return null;
-  const lineOf = (it) => (it.command ? `${it.command.replace(/\bURL\b/, quoted(it.example ?? 'URL'))} --data-dir ${quoted(status?.data_dir ?? 'DIR')}` : null);
   const groups = (data.left_out ?? []).map((it) => ({
-    reason: it.reason, detail: it.detail, group: it.group, count: it.count, atLeast: it.at_least, unit: it.unit, examples: it.example ? [it.example] : [], command: lineOf(it), readmit: null,
+    reason: it.reason, detail: it.detail, group: it.group, count: it.count, atLeast: it.at_least, unit: it.unit, examples: it.example ? [it.example] : [], command: it.command, readmit: null,
   }));
   return { groups, command: data.command };
 }
@@ -27,19 +32,19 @@ function nameOf(group, by) {
 
 function Readmit({ group, onClose, onDone, status }) {
   const readmit = async () => {
-    const body = { reason: group.reason, host: group.host ?? null, pattern: group.pattern ?? null };
-    const done = await run(() => post('readmit', body), (it) => (it.urls ? requeued(it) : `${count(it.count ?? it.readmitted ?? group.count, 'URL')} will be fetched`));
+    const done = await run(() => post('retry', group.readmit), requeued);
     if (done) onDone();
     onClose();
     refresh();
   };
   return html`<${Window} title="Fetch these after all?" onClose=${onClose}>
-    <p><b>${number(group.count)}</b> URLs that were left out (${words(plain(group.reason))}${group.host ? `, ${plain(group.host)}` : ''}${group.pattern ? html`, <code>
-      ${plain(group.pattern)}</code>` : ''}) go back into the queue.</p>
+    <p>What was left out for this reason (${words(plain(group.reason))}${group.detail ? `, ${plain(group.detail)}` : ''})${group.readmit.host ? html` at <b>
+      ${plain(group.readmit.host)}</b>` : ''} goes back into the queue: <b>
+      ${number(group.count)}</b> URLs${group.pattern ? ' like these, and others of this host' : ''}.</p>
     ${group.setting && html`<p class="muted">They were left out by <code>${plain(group.setting)}</code>.</p>`}
     <p class="buttons"><button type="button" onClick=${onClose}>Leave them out</button>
       <button type="button" class="primary" onClick=${readmit}>Fetch ${count(group.count, 'URL')}</button></p>
-    <${Command} line=${typeof group.readmit === 'string' ? group.readmit : commandOf(status, 'retry', `--class ${group.reason}`)} /><//>`;
+    <${Command} line=${commandOf(status, 'retry', `--class ${group.readmit.classes.join(',')}`, group.readmit.host ? `--host ${group.readmit.host}` : '')} /><//>`;
 }
 
 function Group({ group, by, most, status, onReadmit }) {
@@ -63,7 +68,7 @@ function Group({ group, by, most, status, onReadmit }) {
       <${WebUrl} url=${url} /></li>`)}</ul>`}
     ${(group.examples?.length ?? 0) > 2 && html`<button type="button" class="link" onClick=${() => setOpen(!isOpen)}>
       ${isOpen ? 'fewer examples' : `${group.examples.length - 2} more examples`}</button>`}
-    ${group.command && html`<${Command} line=${group.command} />`}</li>`;
+    ${group.command && html`<${Command} line=${lineOf(group, status)} />`}</li>`;
 }
 
 export function NotFetched({ live, query, go }) {

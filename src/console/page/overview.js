@@ -228,7 +228,7 @@ function Failures({ status }) {
 function Links({ status }) {
   const links = Object.entries(status.counters?.links ?? {}).sort((a, b) => b[1] - a[1]);
   const all = links.reduce((sum, [, value]) => sum + value, 0);
-  return html`<${Card} title="Links by admission" says=${`${short(all)} links were read`}>
+  return html`<${Card} title="Links by admission" says=${`${short(all)} ${all === 1 ? 'link was' : 'links were'} read`}>
     ${links.length === 0 ? html`<${Empty} title="No links yet" />` : html`<${Bars} label="Links by admission" all=${all} rows=${links.map(([name, value]) => ({ key: name, name: words(name), value, tone: name === 'admitted' ? 'c-1' : 'v-plain', href: ['admitted', 'known'].includes(name) ? null : `#/not-fetched?reason=${encodeURIComponent(name)}` }))} />`}<//>`;
 }
 
