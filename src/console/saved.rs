@@ -54,8 +54,8 @@ fn joined() -> String {
     script
 }
 
-/// The body of a function that returns what a module exports. Knows the forms that the page's
-/// modules have: `import { a, b as c } from './x.js';` on a line, `export` before a declaration, and
+/// The body of a function that returns what a module exports. Knows the forms that modules of the
+/// page have: `import { a, b as c } from './x.js';` on a line, `export` before a declaration, and
 /// one `export{a as b,…};` at the end.
 fn as_function(text: &str) -> String {
     let mut body = String::with_capacity(text.len());

@@ -23,7 +23,7 @@ use super::routes::questions::{
     ClusterAnswer, ClusterOf, ClustersOf, OfUrl, ReportOf, SimilarAnswer, SimilarTo,
 };
 use super::routes::status::{ConfigAnswer, StatusAnswer};
-use super::routes::steer::{Done, Nothing, Retry, Seeds, Set, SetAnswer, Stop};
+use super::routes::steer::{Done, HeldAnswer, Nothing, Retry, Seeds, Set, SetAnswer, Stop};
 use super::routes::trust::{CompareAnswer, GroupsOf, Pair, Said, SamplesAnswer, SamplesOf};
 use super::routes::{follow, health, hosts, metrics, page, questions, status, steer, trust};
 use super::{Hub, Shared};
@@ -332,6 +332,16 @@ fn steering() -> Vec<Route> {
             "/api/v1/marks",
             "Says that a verdict is right or wrong.",
             post(trust::mark),
+        ),
+        Route::post::<Nothing, Listed<HeldAnswer>>(
+            "/api/v1/hosts/{host}/hold",
+            "Makes no visits of a host until it is released.",
+            post(steer::hold),
+        ),
+        Route::post::<Nothing, Listed<HeldAnswer>>(
+            "/api/v1/hosts/{host}/release",
+            "Lets a host go on that is held.",
+            post(steer::release),
         ),
         Route::post::<Nothing, Listed<Retried>>(
             "/api/v1/hosts/{host}/retry",

@@ -57,7 +57,9 @@ fn article(title: &str, ending: &str) -> String {
 /// A daemon, and where its console listens.
 fn watched(place: &Place, settings: &str, seeds: &[&str]) -> (Running, String) {
     let daemon = place.daemon_by(settings, &[seeds, &["--listen", "127.0.0.1:0"]].concat());
-    let line = daemon.line("listening at ");
+    let line = daemon.line_with("listening at ");
+    // Before the crawl is open, its routes say that it will be.
+    daemon.wait_for_line("accepting seed lists");
     let at = line.split("listening at ").nth(1).expect("it was found");
     (daemon, format!("{}/", at.trim().trim_end_matches('/')))
 }
@@ -165,6 +167,59 @@ pub(crate) fn the_page_shows_a_crawl_and_steers_it() {
     browser.press("Stop the crawl");
     daemon.end_within(Duration::from_secs(30)).expect(0);
     browser.wait(&format!("{STATE} === 'No answer'"));
+}
+
+pub(crate) fn a_host_that_is_held_gets_no_requests() {
+    let web = Web::start(vec![endless(), endless()]);
+    let place = Place::new();
+    let seeds = [web.url(0, "/"), web.url(1, "/")];
+    let (_daemon, base) = watched(&place, SLOW, &[&seeds[0], &seeds[1]]);
+    let mut browser = Browser::start();
+    let host = web.url(0, "").trim_end_matches('/').to_owned();
+    show(
+        &mut browser,
+        &base,
+        "hosts",
+        &format!(
+            "document.querySelector('table.hosts')?.innerText.includes({})",
+            json!(host)
+        ),
+    );
+    browser.press(&host);
+    browser.press("Hold");
+    browser.wait("document.querySelector('dialog')?.innerText.includes('Release')");
+    // What was under way when it was held may still arrive.
+    settled_at(&web, 0);
+    let held = web.asked(0).len();
+    let others = web.asked(1).len();
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while web.asked(1).len() < others + 20 {
+        assert!(
+            std::time::Instant::now() < deadline,
+            "the other host stands still too"
+        );
+        assert!(web.wait_for_requests(web.requests().len() + 1, PATIENCE));
+    }
+    assert_eq!(web.asked(0).len(), held, "requests at a held host");
+    browser.press("Release");
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while web.asked(0).len() == held {
+        assert!(
+            std::time::Instant::now() < deadline,
+            "it is not visited again"
+        );
+        assert!(web.wait_for_requests(web.requests().len() + 1, PATIENCE));
+    }
+    stayed_at_home(&mut browser, &base);
+}
+
+/// Waits until the other host had some requests more, so that none to this one is under way.
+fn settled_at(web: &Web, held: usize) {
+    let other = 1 - held;
+    let from = web.asked(other).len();
+    while web.asked(other).len() < from + 5 {
+        assert!(web.wait_for_requests(web.requests().len() + 1, PATIENCE));
+    }
 }
 
 /// A crawl with copies, and with titles and links that would like to be markup.

@@ -91,6 +91,7 @@ fn tests() -> Vec<Test> {
     let network = || Need::Network(guard::ADDRESSES);
     let hosts = || Need::Network(&hostile_hosts::PRIVATE);
     tests![
+        console::a_host_that_is_held_gets_no_requests: Need::Browser,
         console::a_report_opens_from_disk: Need::Browser,
         console::axe_finds_no_serious_fault: Need::Axe,
         console::it_fits_a_phone_and_the_dark: Need::Browser,

@@ -84,6 +84,7 @@ mod tls;
 
 mod config;
 mod config_documents;
+mod console;
 mod convert;
 mod daemon;
 mod packaging;

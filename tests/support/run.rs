@@ -155,9 +155,9 @@ impl Running {
         assert!(self.says_before_its_end(part), "no line with {part:?}");
     }
 
-    /// Waits for a line of standard error with this, and returns it.
+    /// Waits for the line of standard error with this, and returns it.
     #[track_caller]
-    pub(crate) fn line(&self, part: &str) -> String {
+    pub(crate) fn line_with(&self, part: &str) -> String {
         let found = self.line_before_its_end(part);
         found.unwrap_or_else(|| panic!("no line with {part:?}"))
     }

@@ -87,7 +87,8 @@ function Seeding({ onClose, status }) {
     <form onSubmit=${add}><label>URLs, one on each line
       <textarea rows="8" autofocus spellcheck="false" placeholder="https://example.org/" value=${text} onInput=${(event) => setText(event.target.value)}></textarea></label>
       <p class="buttons"><button type="button" onClick=${onClose}>Cancel</button>
-        <button type="submit" class="primary" disabled=${urls.length === 0}>${urls.length > 0 ? `Add ${count(urls.length, 'seed')}` : 'Add seeds'}</button></p></form>
+        <button type="submit" class="primary" disabled=${urls.length === 0}>
+          ${urls.length > 0 ? `Add ${count(urls.length, 'seed')}` : 'Add seeds'}</button></p></form>
     <${Command} line=${`${commandOf(status, 'seeds add')} ${urls.length === 1 ? "'" + plain(urls[0]).replaceAll("'", "'\\''") + "'" : '--seeds seeds.txt'}`} />
   <//>`;
 }
@@ -118,20 +119,29 @@ function Head({ live, current, onOpen }) {
   const isPaused = state.key === 'paused' || status?.gauges?.limit === 'paused';
   const pause = () => run(() => post(isPaused ? 'resume' : 'pause'), isPaused ? 'Requests are made again.' : 'Paused: no new requests are made.').then(refresh);
   return html`<header class="top"><div class="band">
-    <a class="brand" href="#/" aria-label="gleaner, overview"><svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" /><path class="stalk" d="M16 27V9" /><path class="grain" d="M16 14c-4 0-6-2-6-5 4 0 6 2 6 5zM16 14c4 0 6-2 6-5-4 0-6 2-6 5zM16 20.500c-4 0-6-2-6-5 4 0 6 2 6 5zM16 20.500c4 0 6-2 6-5-4 0-6 2-6 5zM16 8c-1.800-1.800-1.800-3.200 0-5 1.800 1.800 1.800 3.200 0 5z" /></svg><span>gleaner</span></a>
-    <nav aria-label="Pages">${PAGES.map((page) => html`<a key=${page.key} href=${`#/${page.key}`} aria-current=${page === current ? 'page' : null}>${page.name}</a>`)}</nav>
-    ${!saved && html`<form class="find" role="search" onSubmit=${find}><input type="search" aria-label="Ask about a URL" placeholder="Ask about a URL" value=${asked} onInput=${(event) => setAsked(event.target.value)} /></form>`}
+    <a class="brand" href="#/" aria-label="gleaner, overview"><svg viewBox="0 0 32 32" aria-hidden="true">
+      <rect width="32" height="32" rx="8" /><path class="stalk" d="M16 27V9" />
+      <path class="grain" d="M16 14c-4 0-6-2-6-5 4 0 6 2 6 5zM16 14c4 0 6-2 6-5-4 0-6 2-6 5zM16 20.500c-4 0-6-2-6-5 4 0 6 2 6 5zM16 20.500c4 0 6-2 6-5-4 0-6 2-6 5zM16 8c-1.800-1.800-1.800-3.200 0-5 1.800 1.800 1.800 3.200 0 5z" /></svg>
+      <span>gleaner</span></a>
+    <nav aria-label="Pages">${PAGES.map((page) => html`<a key=${page.key} href=${`#/${page.key}`} aria-current=${page === current ? 'page' : null}>
+      ${page.name}</a>`)}</nav>
+    ${!saved && html`<form class="find" role="search" onSubmit=${find}>
+      <input type="search" aria-label="Ask about a URL" placeholder="Ask about a URL" value=${asked} onInput=${(event) => setAsked(event.target.value)} /></form>`}
   </div>
   <div class="band state"><h1 class="unseen">${current.name}</h1>
     ${saved
       ? html`<p class="now"><b>Report</b> of ${day(saved.made)}</p>`
-      : html`<p class="now"><${Badge} level=${state.level}>${state.name}<//>${status && state.key !== 'lost' && status.seconds > 0 && html`<span>for ${span(status.seconds)}</span>`}
-        <span class=${`link ${live.error ? 'broken' : live.stream}`}><i></i>${live.error ? 'connecting again' : LISTENING[live.stream]}</span></p>`}
+      : html`<p class="now"><${Badge} level=${state.level}>${state.name}<//>
+        ${status && state.key !== 'lost' && status.seconds > 0 && html`<span>for ${span(status.seconds)}</span>`}
+        <span class=${`link ${live.error ? 'broken' : live.stream}`}><i></i>
+          ${live.error ? 'connecting again' : LISTENING[live.stream]}</span></p>`}
     <p class="where"><code title="data directory">${plain(status?.data_dir ?? '')}</code></p>
     ${canWrite && html`<p class="commands">
-      <button type="button" onClick=${pause}><${Icon} name=${isPaused ? 'play' : 'pause'} />${isPaused ? 'Resume' : 'Pause'}</button>
+      <button type="button" onClick=${pause}><${Icon} name=${isPaused ? 'play' : 'pause'} />
+        ${isPaused ? 'Resume' : 'Pause'}</button>
       <button type="button" onClick=${() => onOpen('seeds')}><${Icon} name="plus" />Add seeds</button>
-      <button type="button" class="danger quietly" onClick=${() => onOpen('stop')}><${Icon} name="stop" />Stop…</button></p>`}
+      <button type="button" class="danger quietly" onClick=${() => onOpen('stop')}>
+        <${Icon} name="stop" />Stop…</button></p>`}
   </div></header>`;
 }
 
@@ -148,7 +158,8 @@ class Guard extends Component {
   }
 
   render({ children }, { error }) {
-    return error ? html`<div class="empty" role="alert"><p class="emptytitle">This page has a mistake</p><p>${plain(error.message)}</p></div>` : children;
+    return error ? html`<div class="empty" role="alert"><p class="emptytitle">This page has a mistake</p><p>
+      ${plain(error.message)}</p></div>` : children;
   }
 }
 
@@ -181,9 +192,12 @@ function App() {
   const View = at.page.view;
   return html`<a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); main.current.focus(); }}>Skip to the content</a>
     <${Head} live=${live} current=${at.page} onOpen=${setOpen} />
-    ${live.error && html`<p class=${`banner ${live.error.code === 'starting' ? 'calm' : ''}`} role="alert">${plain(live.error.message)}. What is shown is from ${live.status ? day(live.status.server_time ?? now()) : 'nowhere yet'}; this page goes on when the crawl answers.</p>`}
-    <main id="main" ref=${main} tabindex="-1"><${Guard} key=${at.page.key}><${View} live=${live} query=${at.query} go=${go} /><//></main>
-    <footer class="foot"><span>gleaner ${live.status?.version ?? ''}</span>${!saved && html`<a href="openapi.json">API</a><a href="metrics">metrics</a>`}
+    ${live.error && html`<p class=${`banner ${live.error.code === 'starting' ? 'calm' : ''}`} role="alert">
+      ${plain(live.error.message)}. What is shown is from ${live.status ? day(live.status.server_time ?? now()) : 'nowhere yet'}; this page goes on when the crawl answers.</p>`}
+    <main id="main" ref=${main} tabindex="-1"><${Guard} key=${at.page.key}>
+      <${View} live=${live} query=${at.query} go=${go} /><//></main>
+    <footer class="foot"><span>gleaner ${live.status?.version ?? ''}</span>
+      ${!saved && html`<a href="openapi.json">API</a><a href="metrics">metrics</a>`}
       ${saved && html`<span>made by <code>gleaner report</code>; nothing in it comes from elsewhere</span>`}</footer>
     ${open === 'stop' && html`<${Stopping} status=${live.status} onClose=${() => setOpen(null)} />`}
     ${open === 'seeds' && html`<${Seeding} status=${live.status} onClose=${() => setOpen(null)} />`}

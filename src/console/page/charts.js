@@ -20,11 +20,11 @@ function useWidth() {
   return [ref, width];
 }
 
-// A round number at or above this one: 1, 2, 2.5 or 5 times a power of ten.
+// A round number at or above this one, whose half is round too.
 function ceiling(value) {
   if (!(value > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
-  return [1, 2, 2.5, 5, 10].find((step) => step * power >= value * 0.999) * power;
+  return [1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10].find((step) => step * power >= value * 0.999) * power;
 }
 
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 2592000, 7776000];
@@ -140,14 +140,19 @@ export function TimeChart({ title, series, format = number, stack = false, heigh
   return html`<figure class="chart">
     <figcaption><h3>${title}</h3>${total && html`<span class="total">${format(sum)}</span>`}
       <span class="when">${isHeld ? (to - from > 80_000_000 ? day(times[index]) : clock(times[index])) : ''}</span>
-      <span class="legend">${series.map((one) => html`<span key=${one.key} title=${one.says}><i class=${`dot ${one.tone}`}></i>${one.href ? html`<a href=${one.href}>${one.name}</a>` : one.name} <b>${value(one)}</b></span>`)}</span>
+      <span class="legend">${series.map((one) => html`<span key=${one.key} title=${one.says}>
+        <i class=${`dot ${one.tone}`}></i>${one.href ? html`<a href=${one.href}>${one.name}</a>` : one.name} <b>
+        ${value(one)}</b></span>`)}</span>
     </figcaption>
     <div ref=${ref} class="plot">
       ${width > 0 && html`<svg width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`} role="img" aria-label=${spoken} tabindex="0"
           onPointerMove=${point} onPointerLeave=${() => setAt(null)} onKeyDown=${key} onBlur=${() => setAt(null)}>
-        ${[0, 0.5, 1].map((part) => html`<g key=${part}><line class="grid" x1=${PAD.left} x2=${width - PAD.right} y1=${y(part * most)} y2=${y(part * most)} />
-          <text class="tick" x=${PAD.left - 6} y=${y(part * most) + 3.5} text-anchor="end">${part === 0 ? '0' : format(part * most).replace('/s', '')}</text></g>`)}
-        ${times.length > 1 && ticksOf(from, to, Math.max(2, Math.floor(inner.width / 80))).map(([time, name]) => html`<text key=${time} class="tick" x=${x(time)} y=${height - 5} text-anchor="middle">${name}</text>`)}
+        ${[0, 0.5, 1].map((part) => html`<g key=${part}>
+          <line class="grid" x1=${PAD.left} x2=${width - PAD.right} y1=${y(part * most)} y2=${y(part * most)} />
+          <text class="tick" x=${PAD.left - 6} y=${y(part * most) + 3.5} text-anchor="end">
+            ${part === 0 ? '0' : format(part * most).replace('/s', '')}</text></g>`)}
+        ${times.length > 1 && ticksOf(from, to, Math.max(2, Math.floor(inner.width / 80))).map(([time, name]) => html`<text key=${time} class="tick" x=${x(time)} y=${height - 5} text-anchor="middle">
+          ${name}</text>`)}
         ${tops.map((one) => html`<g key=${one.key} class=${one.tone}>
           ${(area || stack) && html`<path class=${stack ? 'layer' : 'area'} d=${path(one.top, one.bottom, x, y, true)} />`}
           ${!stack && html`<path class="line" d=${path(one.top, null, x, y, false)} />`}</g>`)}
@@ -165,9 +170,11 @@ function Spoken({ title, series, format }) {
   const every = Math.max(1, Math.ceil(times.length / ROWS_READ));
   const shown = times.map((_, index) => index).filter((index) => (times.length - 1 - index) % every === 0);
   return html`<div class="unseen"><table><caption>${title}</caption>
-    <thead><tr><th scope="col">time</th>${series.map((one) => html`<th scope="col" key=${one.key}>${one.name}</th>`)}</tr></thead>
+    <thead><tr><th scope="col">time</th>${series.map((one) => html`<th scope="col" key=${one.key}>
+      ${one.name}</th>`)}</tr></thead>
     <tbody>${shown.map((index) => html`<tr key=${index}><th scope="row">${day(times[index][0])}</th>
-      ${series.map((one) => html`<td key=${one.key}>${one.points[index]?.[1] === null ? NONE : format(one.points[index]?.[1])}</td>`)}</tr>`)}</tbody></table></div>`;
+      ${series.map((one) => html`<td key=${one.key}>
+        ${one.points[index]?.[1] === null ? NONE : format(one.points[index]?.[1])}</td>`)}</tr>`)}</tbody></table></div>`;
 }
 
 // Parts of a whole in one bar.
@@ -178,7 +185,8 @@ export function Parts({ title, parts, format = number }) {
     <rect class="track" width="1000" height="14" />
     ${all > 0 && parts.filter((part) => part.value > 0).map((part) => {
       const width = (1000 * part.value) / all;
-      const rect = html`<rect key=${part.key} class=${part.tone} x=${begun} width=${Math.max(1.5, width - 2)} height="14"><title>${`${part.name}: ${format(part.value)}`}</title></rect>`;
+      const rect = html`<rect key=${part.key} class=${part.tone} x=${begun} width=${Math.max(1.5, width - 2)} height="14">
+        <title>${`${part.name}: ${format(part.value)}`}</title></rect>`;
       begun += width;
       return rect;
     })}</svg>`;
@@ -193,14 +201,17 @@ export function Histogram({ title, rows, tone = 'v-near', height = 110 }) {
   const step = rows.length > 0 ? Math.max(1, width - 8) / rows.length : 1;
   const every = Math.max(1, Math.ceil(34 / step));
   const held = rows[at];
-  return html`<figure class="chart"><figcaption><h3>${title}</h3><span class="when">${held ? `${held[0]}: ${number(held[1])}` : ''}</span></figcaption>
+  return html`<figure class="chart"><figcaption><h3>${title}</h3><span class="when">
+    ${held ? `${held[0]}: ${number(held[1])}` : ''}</span></figcaption>
     <div ref=${ref} class="plot">${width > 0 && html`<svg width=${width} height=${height} role="img" aria-label=${title} onPointerLeave=${() => setAt(null)}>
       ${rows.map(([name, value], index) => html`<g key=${name} class=${tone} onPointerEnter=${() => setAt(index)}>
         <rect class="hit" x=${4 + index * step} y="0" width=${step} height=${height} />
         <rect class=${`column${at === index ? ' held' : ''}`} x=${4 + index * step + Math.min(1, step / 8)} width=${Math.max(1, step - Math.min(2, step / 4))} y=${4 + inner * (1 - value / most)} height=${(inner * value) / most} rx="1.500" />
-        ${index % every === 0 && html`<text class="tick" x=${4 + (index + 0.5) * step} y=${height - 5} text-anchor="middle">${name}</text>`}</g>`)}
+        ${index % every === 0 && html`<text class="tick" x=${4 + (index + 0.5) * step} y=${height - 5} text-anchor="middle">
+          ${name}</text>`}</g>`)}
     </svg>`}</div>
-    <div class="unseen"><table><caption>${title}</caption><tbody>${rows.map(([name, value]) => html`<tr key=${name}><th scope="row">${name}</th><td>${value}</td></tr>`)}</tbody></table></div></figure>`;
+    <div class="unseen"><table><caption>${title}</caption><tbody>${rows.map(([name, value]) => html`<tr key=${name}>
+      <th scope="row">${name}</th><td>${value}</td></tr>`)}</tbody></table></div></figure>`;
 }
 
 // What held at each time, as a strip: `marks` are [time, name] in order.
@@ -213,7 +224,9 @@ export function Strip({ title, marks, tones, to }) {
   marks.forEach(([time, name]) => {
     if (runs.at(-1)?.name !== name) runs.push({ time, name });
   });
-  return html`<div ref=${ref} class="strip">${width > 0 && marks.length > 1 && html`<svg width=${width} height="14" role="img" aria-label=${title}>
-    ${runs.map((run, index) => html`<rect key=${run.time} class=${tones(run.name)} x=${x(run.time)} width=${Math.max(0.5, x(runs[index + 1]?.time ?? end) - x(run.time))} height="10" y="2"><title>${run.name}</title></rect>`)}
+  return html`<div ref=${ref} class="strip">
+    ${width > 0 && marks.length > 1 && html`<svg width=${width} height="14" role="img" aria-label=${title}>
+    ${runs.map((run, index) => html`<rect key=${run.time} class=${tones(run.name)} x=${x(run.time)} width=${Math.max(0.5, x(runs[index + 1]?.time ?? end) - x(run.time))} height="10" y="2">
+      <title>${run.name}</title></rect>`)}
   </svg>`}</div>`;
 }

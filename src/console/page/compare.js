@@ -29,19 +29,24 @@ function Same({ text, isFirst, isLast }) {
   const begin = isFirst ? all.slice(0, SHOWN / 2) : all.slice(0, SHOWN);
   const end = isLast ? all.slice(-SHOWN / 2) : all.slice(-SHOWN);
   const folded = all.length - begin.length - end.length;
-  return html`<span>${plain(begin.join(''))}<button type="button" class="fold" onClick=${() => setOpen(true)}>… ${number(folded)} words the same …</button>${plain(end.join(''))}</span>`;
+  return html`<span>${plain(begin.join(''))}
+    <button type="button" class="fold" onClick=${() => setOpen(true)}>… ${number(folded)} words the same …</button>
+    ${plain(end.join(''))}</span>`;
 }
 
 function Text({ parts, side }) {
   const shown = parts.filter((part) => side === 'both' || part.both !== undefined || part[side] !== undefined);
   return html`<p class="difftext">${shown.map((part, index) => {
-    if (part.both !== undefined) return html`<${Same} key=${index} text=${part.both} isFirst=${index === 0} isLast=${index === shown.length - 1} />`;
-    return part.a !== undefined ? html`<del key=${index}>${plain(part.a)}</del>` : html`<ins key=${index}>${plain(part.b)}</ins>`;
+    if (part.both !== undefined) return html`<${Same} key=${index} text=${part.both} isFirst=${part === parts[0]} isLast=${part === parts.at(-1)} />`;
+    return part.a !== undefined ? html`<del key=${index}>${plain(part.a)}</del>` : html`<ins key=${index}>
+      ${plain(part.b)}</ins>`;
   })}</p>`;
 }
 
 function Side({ page, name, tone }) {
-  return html`<div class=${`diffhead ${tone}`}><b>${name}</b><span class="difftitle">${plain(page.title) || 'without a title'}</span><${WebUrl} url=${page.url} /><small>${number(page.words)} words</small></div>`;
+  return html`<div class=${`diffhead ${tone}`}><b>${name}</b><span class="difftitle">
+    ${plain(page.title) || 'without a title'}</span><${WebUrl} url=${page.url} /><small>
+    ${number(page.words)} words</small></div>`;
 }
 
 export function Compare({ a, b }) {
@@ -61,7 +66,10 @@ export function Compare({ a, b }) {
       <${Choice} label="How the texts are shown" value=${way} options=${[['two', 'side by side'], ['one', 'in one']]} onChange=${setChosen} /></p>
     <div class=${`sides ${way}`}>
       ${way === 'two'
-        ? html`<article><${Side} page=${data.a} name="original" tone="a" /><${Text} parts=${data.parts} side="a" /></article><article><${Side} page=${data.b} name="duplicate" tone="b" /><${Text} parts=${data.parts} side="b" /></article>`
-        : html`<article><${Side} page=${data.a} name="original" tone="a" /><${Side} page=${data.b} name="duplicate" tone="b" /><${Text} parts=${data.parts} side="both" /></article>`}
+        ? html`<article><${Side} page=${data.a} name="original" tone="a" />
+          <${Text} parts=${data.parts} side="a" /></article><article>
+          <${Side} page=${data.b} name="duplicate" tone="b" /><${Text} parts=${data.parts} side="b" /></article>`
+        : html`<article><${Side} page=${data.a} name="original" tone="a" />
+          <${Side} page=${data.b} name="duplicate" tone="b" /><${Text} parts=${data.parts} side="both" /></article>`}
     </div></div>`;
 }

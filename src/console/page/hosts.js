@@ -45,16 +45,23 @@ function Row({ host, onOpen }) {
   const [level, name] = standing(host);
   const wait = host.queued > 0 || host.parked ? ago(host.due, now()) : NONE;
   return html`<tr><th scope="row"><${HostName} host=${host.host} onOpen=${onOpen} /></th>
-    <td class="n">${number(host.queued)}</td><td class="n">${number(host.visits)}</td><td class="n">${size(host.bytes)}</td>
-    <td class="n">${host.duplicates === undefined ? NONE : html`${number(host.duplicates)} <small>${share(host.duplicates, host.judged ?? host.visits)}</small>`}</td>
-    <td class="n">${host.failures > 0 ? html`${number(host.failures)} <small>${words(host.trouble)}</small>` : '0'}</td>
+    <td class="n">${number(host.queued)}</td><td class="n">${number(host.visits)}</td><td class="n">
+      ${size(host.bytes)}</td>
+    <td class="n">${host.duplicates === undefined ? NONE : html`${number(host.duplicates)} <small>
+      ${share(host.duplicates, host.judged ?? host.visits)}</small>`}</td>
+    <td class="n">${host.failures > 0 ? html`${number(host.failures)} <small>
+      ${words(host.trouble)}</small>` : '0'}</td>
     <td class="n">${duration(host.time_ms)}</td>
-    <td><${Badge} level=${level}>${name}<//> <small>${host.parked || host.queued > 0 ? (wait.startsWith('in') ? `next ${wait}` : 'due') : ''}</small></td></tr>`;
+    <td><${Badge} level=${level}>${name}<//> <small>
+      ${host.parked || host.queued > 0 ? (wait.startsWith('in') ? `next ${wait}` : 'due') : ''}</small></td></tr>`;
 }
 
 function Visit({ visit }) {
-  return html`<tr><td><time datetime=${visit.time} title=${visit.time}>${clock(visit.time)}</time></td><td class="n">${visit.status || NONE}</td>
-    <td>${visit.verdict ? html`<${TierChip} tier=${visit.verdict} />` : NONE}</td><td class="fill"><${WebUrl} url=${visit.url} short=${true} />${visit.annotation && html`<small>${plain(visit.annotation)}</small>`}</td></tr>`;
+  return html`<tr><td><time datetime=${visit.time} title=${visit.time}>${clock(visit.time)}</time></td><td class="n">
+    ${visit.status || NONE}</td>
+    <td>${visit.verdict ? html`<${TierChip} tier=${visit.verdict} />` : NONE}</td><td class="fill">
+      <${WebUrl} url=${visit.url} short=${true} />${visit.annotation && html`<small>
+      ${plain(visit.annotation)}</small>`}</td></tr>`;
 }
 
 function Detail({ name, row, onClose, status, onChange }) {
@@ -82,16 +89,21 @@ function Detail({ name, row, onClose, status, onChange }) {
       ['received', size(host.bytes)],
       ['duplicates', host.duplicates === undefined ? null : `${number(host.duplicates)} (${share(host.duplicates, host.judged ?? answers)})`],
       ['time of answers', host.time_ms > 0 ? `${duration(host.time_ms)} in all, ${duration(host.time_ms / Math.max(1, answers ?? 1))} each` : null],
-      ['next visit', host.queued > 0 || host.parked ? ago(host.due, now()) : null],
+      ['next visit', !host.held && (host.queued > 0 || host.parked) ? ago(host.due, now()) : null],
       ['failures', host.failures > 0 ? `${host.failures} in a row, the last: ${words(host.trouble)}` : null],
-      ['held', host.held_since ? `since ${day(host.held_since)}` : host.held ? 'until it is released' : null],
+      ['held', typeof host.held === 'string' ? `since ${day(host.held)}` : host.held && 'until it is released'],
       ['Crawl-delay', host.crawl_delay_ms ? duration(host.crawl_delay_ms) : null],
       ['robots.txt', robots && html`${ROBOTS[robots.state] ?? words(robots.state)}${robots.reason ? html`: ${plain(robots.reason)}` : ''}${robots.until ? html` <small>asked for again ${ago(robots.until, now())}</small>` : ''}`],
-      ['sitemaps', robots?.sitemaps?.length > 0 ? html`<ul class="plainlist">${robots.sitemaps.map((url) => html`<li key=${url}><${WebUrl} url=${url} /></li>`)}</ul>` : null],
+      ['sitemaps', robots?.sitemaps?.length > 0 ? html`<ul class="plainlist">
+        ${robots.sitemaps.map((url) => html`<li key=${url}><${WebUrl} url=${url} /></li>`)}</ul>` : null],
     ]} />
-    ${robots?.text && html`<details><summary>What its robots.txt says</summary><pre class="toml" tabindex="0">${plain(robots.text)}</pre></details>`}
-    ${host.kinds?.length > 0 && html`<h3>Kinds of URLs that say nothing new</h3><ul class="plainlist">${host.kinds.map((kind) => html`<li key=${kind.what}><code>${plain(kind.what)}</code> <small>${kind.closed ? `${number(kind.deferred)} put off` : 'matters after all'}, ${number(kind.sampled)} samples, ${number(kind.found)} said something</small></li>`)}</ul>`}
-    ${visits.length > 0 && html`<h3>Last visits</h3><div class="scroll"><table class="plain"><tbody>${visits.map((visit, index) => html`<${Visit} key=${index} visit=${visit} />`)}</tbody></table></div>`}
+    ${robots?.text && html`<details><summary>What its robots.txt says</summary><pre class="toml" tabindex="0">
+      ${plain(robots.text)}</pre></details>`}
+    ${host.kinds?.length > 0 && html`<h3>Kinds of URLs that say nothing new</h3><ul class="plainlist">
+      ${host.kinds.map((kind) => html`<li key=${kind.what}><code>${plain(kind.what)}</code> <small>
+      ${kind.closed ? `${number(kind.deferred)} put off` : 'matters after all'}, ${number(kind.sampled)} samples, ${number(kind.found)} said something</small></li>`)}</ul>`}
+    ${visits.length > 0 && html`<h3>Last visits</h3><div class="scroll"><table class="plain"><tbody>
+      ${visits.map((visit, index) => html`<${Visit} key=${index} visit=${visit} />`)}</tbody></table></div>`}
     <${Command} line=${host.command ?? commandOf(status, 'queue ls', `--host ${bare}`, '--urls 100')} />`}
   <//>`;
 }
@@ -125,14 +137,20 @@ export function Hosts({ live, query, go }) {
   };
   const opened = query.host ?? null;
   const open = (host) => go('hosts', { ...query, host });
-  const sorted = (key, name, title = null) => html`<th scope="col" class="n" aria-sort=${sort === key ? 'descending' : 'none'}><button type="button" class="sort" title=${title} onClick=${() => go('hosts', { sort: key, q })}>${name}</button></th>`;
+  const sorted = (key, name, title = null) => html`<th scope="col" class="n" aria-sort=${sort === key ? 'descending' : 'none'}>
+    <button type="button" class="sort" title=${title} onClick=${() => go('hosts', { sort: key, q })}>
+    ${name}</button></th>`;
   return html`<${Card} title="Hosts" wide=${true} says=${data ? `${count(data.total ?? data.hosts.length, 'host')}${data.as_of ? `, as of ${clock(data.as_of)}` : ''}` : null}
       command=${data?.command ?? commandOf(live.status, 'status')}
       actions=${html`<input type="search" aria-label="Hosts whose name contains" placeholder="Part of a name" value=${typed} onInput=${(event) => setTyped(event.target.value)} />`}>
-    ${!data && hosts.length === 0 ? html`<${Missing} answer=${asked} what="hosts" rows=${10} />` : hosts.length === 0 ? html`<${Empty} title=${q ? 'No host has that in its name' : 'No hosts yet'}>${q ? '' : 'Hosts turn up with the first seeds.'}<//>` : html`
-    <div class="scroll"><table class="hosts"><thead><tr><th scope="col">host</th>${sorted('queue', 'queue', 'URLs that wait')}${sorted('visits', 'visits')}${sorted('bytes', 'bytes')}${sorted('duplicates', 'duplicates')}${sorted('failures', 'failures', 'failures, less the successes since')}${sorted('time', 'time', 'time of its answers')}<th scope="col">state</th></tr></thead>
+    ${!data && hosts.length === 0 ? html`<${Missing} answer=${asked} what="hosts" rows=${10} />` : hosts.length === 0 ? html`<${Empty} title=${q ? 'No host has that in its name' : 'No hosts yet'}>
+      ${q ? '' : 'Hosts turn up with the first seeds.'}<//>` : html`
+    <div class="scroll"><table class="hosts"><thead><tr><th scope="col">host</th>
+      ${sorted('queue', 'queue', 'URLs that wait')}${sorted('visits', 'visits')}${sorted('bytes', 'bytes')}${sorted('duplicates', 'duplicates')}${sorted('failures', 'failures', 'failures, less the successes since')}${sorted('time', 'time', 'time of its answers')}
+      <th scope="col">state</th></tr></thead>
       <tbody>${(saved ? hosts.slice(0, shown) : hosts).map((host) => html`<${Row} key=${host.host} host=${host} onOpen=${() => open(host.host)} />`)}</tbody></table></div>
-    ${(saved ? hosts.length > shown : data?.next) && html`<p class="buttons"><button type="button" onClick=${more}>More hosts</button></p>`}`}
+    ${(saved ? hosts.length > shown : data?.next) && html`<p class="buttons">
+      <button type="button" onClick=${more}>More hosts</button></p>`}`}
     ${opened && html`<${Detail} key=${opened} name=${opened} row=${hosts.find((host) => host.host === opened)} status=${live.status} onChange=${asked.again} onClose=${() => go('hosts', { ...query, host: null })} />`}
   <//>`;
 }

@@ -38,9 +38,12 @@ function Readmit({ group, onClose, onDone, status }) {
     refresh();
   };
   return html`<${Window} title="Fetch these after all?" onClose=${onClose}>
-    <p>What was left out for this reason (${words(plain(group.reason))}${group.detail ? `, ${plain(group.detail)}` : ''})${group.readmit.host ? html` at <b>${plain(group.readmit.host)}</b>` : ''} goes back into the queue: <b>${number(group.count)}</b> URLs${group.pattern ? ' like these, and others of this host' : ''}.</p>
+    <p>What was left out for this reason (${words(plain(group.reason))}${group.detail ? `, ${plain(group.detail)}` : ''})${group.readmit.host ? html` at <b>
+      ${plain(group.readmit.host)}</b>` : ''} goes back into the queue: <b>
+      ${number(group.count)}</b> URLs${group.pattern ? ' like these, and others of this host' : ''}.</p>
     ${group.setting && html`<p class="muted">They were left out by <code>${plain(group.setting)}</code>.</p>`}
-    <p class="buttons"><button type="button" onClick=${onClose}>Leave them out</button><button type="button" class="primary" onClick=${readmit}>Fetch ${count(group.count, 'URL')}</button></p>
+    <p class="buttons"><button type="button" onClick=${onClose}>Leave them out</button>
+      <button type="button" class="primary" onClick=${readmit}>Fetch ${count(group.count, 'URL')}</button></p>
     <${Command} line=${commandOf(status, 'retry', `--class ${group.readmit.classes.join(',')}`, group.readmit.host ? `--host ${group.readmit.host}` : '')} /><//>`;
 }
 
@@ -49,12 +52,22 @@ function Group({ group, by, most, status, onReadmit }) {
   const [isOpen, setOpen] = useState(false);
   const shown = isOpen ? group.examples ?? [] : (group.examples ?? []).slice(0, 2);
   return html`<li class="group"><div class="grouphead"><span class="groupname">${nameOf(group, by)}</span>
-      <span class="groupcount">${group.atLeast ? 'at least ' : ''}${number(group.count)} <small>${group.unit && group.unit !== 'urls' ? words(group.unit) : group.count === 1 ? 'URL' : 'URLs'}</small></span>
-      ${canReadmit && html`<button type="button" class="small" onClick=${onReadmit} aria-label=${`Fetch the ${number(group.count)} URLs left out by ${words(plain(group.reason))} after all`}><${Icon} name="plus" />fetch these</button>`}</div>
-    <svg class="bar" aria-hidden="true" preserveAspectRatio="none" viewBox="0 0 1000 6"><rect class="track" width="1000" height="6" /><rect class="c-1" width=${Math.max(4, (1000 * group.count) / most)} height="6" /></svg>
-    <p class="groupsays">${by !== 'reason' && group.reason && html`<span>${words(plain(group.reason))}</span>`}${by !== 'host' && group.host && html`<span>${plain(group.host)}</span>`}${by !== 'pattern' && group.pattern && html`<code>${plain(group.pattern)}</code>`}${group.group && html`<span>${words(group.group)}</span>`}${group.setting && html`<span>by <code>${plain(group.setting)}</code></span>`}</p>
-    ${shown.length > 0 && html`<ul class="plainlist examples">${shown.map((url) => html`<li key=${url}><${WebUrl} url=${url} /></li>`)}</ul>`}
-    ${(group.examples?.length ?? 0) > 2 && html`<button type="button" class="link" onClick=${() => setOpen(!isOpen)}>${isOpen ? 'fewer examples' : `${group.examples.length - 2} more examples`}</button>`}
+      <span class="groupcount">${group.atLeast ? 'at least ' : ''}${number(group.count)} <small>
+        ${group.unit && group.unit !== 'urls' ? words(group.unit) : group.count === 1 ? 'URL' : 'URLs'}</small></span>
+      ${canReadmit && html`<button type="button" class="small" onClick=${onReadmit} aria-label=${`Fetch the ${number(group.count)} URLs left out by ${words(plain(group.reason))} after all`}>
+        <${Icon} name="plus" />fetch these</button>`}</div>
+    <svg class="bar" aria-hidden="true" preserveAspectRatio="none" viewBox="0 0 1000 6">
+      <rect class="track" width="1000" height="6" />
+      <rect class="c-1" width=${Math.max(4, (1000 * group.count) / most)} height="6" /></svg>
+    <p class="groupsays">${by !== 'reason' && group.reason && html`<span>
+      ${words(plain(group.reason))}</span>`}${by !== 'host' && group.host && html`<span>
+      ${plain(group.host)}</span>`}${by !== 'pattern' && group.pattern && html`<code>
+      ${plain(group.pattern)}</code>`}${group.group && html`<span>
+      ${words(group.group)}</span>`}${group.setting && html`<span>by <code>${plain(group.setting)}</code></span>`}</p>
+    ${shown.length > 0 && html`<ul class="plainlist examples">${shown.map((url) => html`<li key=${url}>
+      <${WebUrl} url=${url} /></li>`)}</ul>`}
+    ${(group.examples?.length ?? 0) > 2 && html`<button type="button" class="link" onClick=${() => setOpen(!isOpen)}>
+      ${isOpen ? 'fewer examples' : `${group.examples.length - 2} more examples`}</button>`}
     ${group.command && html`<${Command} line=${lineOf(group, status)} />`}</li>`;
 }
 

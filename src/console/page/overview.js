@@ -80,8 +80,11 @@ function Health({ status }) {
   const error = status.last_error;
   return html`<section class="card health" aria-label="Is it healthy?"><header><h2>Is it healthy?</h2></header>
     <p class="lead"><${Badge} level=${level}>${title}<//></p>
-    <ul class="checks">${found.map((it) => html`<li key=${it.name} class=${it.level}><${Badge} level=${it.level}>${it.href && !saved ? html`<a href=${it.href}>${it.name}</a>` : it.name}<//><span>${it.text}</span></li>`)}
-      ${error && html`<li><${Badge} level="idle">last error<//><span>${ago(error.time, now())}: <${WebUrl} url=${error.url} short=${true} /> <q>${plain(error.error)}</q></span></li>`}</ul></section>`;
+    <ul class="checks">${found.map((it) => html`<li key=${it.name} class=${it.level}><${Badge} level=${it.level}>
+      ${it.href && !saved ? html`<a href=${it.href}>${it.name}</a>` : it.name}<//><span>${it.text}</span></li>`)}
+      ${error && html`<li><${Badge} level="idle">last error<//><span>
+        ${ago(error.time, now())}: <${WebUrl} url=${error.url} short=${true} /> <q>
+        ${plain(error.error)}</q></span></li>`}</ul></section>`;
 }
 
 // How long each limit held, in the rows that are shown.
@@ -101,15 +104,20 @@ function Limited({ status, history }) {
   const isRunning = status.running !== false;
   return html`<section class="card limit" aria-label="What limits it?"><header><h2>What limits it?</h2></header>
     ${isRunning
-      ? html`<p class="lead"><span class=${`limitname ${level}`}>${words(limit)}</span></p><p class="advice">${advice} ${status.limit_text && html`<small>${plain(status.limit_text)}</small>`}</p>`
+      ? html`<p class="lead"><span class=${`limitname ${level}`}>${words(limit)}</span></p><p class="advice">
+        ${advice} ${status.limit_text && html`<small>${plain(status.limit_text)}</small>`}</p>`
       : html`<p class="lead"><span class="limitname idle">not running</span></p>`}
-    ${rows.length > 0 && html`<${Strip} title="What limited the crawl" marks=${marks} tones=${limitTone} /><p class="held">${rows.slice(0, 4).map(([name, time]) => html`<span key=${name}><i class=${`dot ${limitTone(name)}`}></i>${words(name)} <b>${share(time, all)}</b></span>`)}</p>`}
-    ${isRunning && status.per_minute > 0 && due > 0 && html`<p class="muted">${number(counters.queued)} URLs wait: at least ${span((due * 60) / status.per_minute)} at this speed.</p>`}
+    ${rows.length > 0 && html`<${Strip} title="What limited the crawl" marks=${marks} tones=${limitTone} />
+      <p class="held">${rows.slice(0, 4).map(([name, time]) => html`<span key=${name}>
+      <i class=${`dot ${limitTone(name)}`}></i>${words(name)} <b>${share(time, all)}</b></span>`)}</p>`}
+    ${isRunning && status.per_minute > 0 && due > 0 && html`<p class="muted">
+      ${number(counters.queued)} URLs wait: at least ${span((due * 60) / status.per_minute)} at this speed.</p>`}
   </section>`;
 }
 
 function Key({ name, value, note, href, tone }) {
-  const inner = html`<span class="keyname">${tone && html`<i class=${`dot ${tone}`}></i>`}${name}</span><span class="keyvalue">${value}</span>${note && html`<small>${note}</small>`}`;
+  const inner = html`<span class="keyname">${tone && html`<i class=${`dot ${tone}`}></i>`}${name}</span>
+    <span class="keyvalue">${value}</span>${note && html`<small>${note}</small>`}`;
   return href && !saved ? html`<a class="key" href=${href}>${inner}</a>` : html`<div class="key">${inner}</div>`;
 }
 
@@ -160,17 +168,25 @@ function Dropped({ status, report, marks }) {
   const all = VERDICTS.reduce((sum, it) => sum + (verdicts[it.key] ?? 0), 0);
   const data = report.data;
   const judged = new Map((marks.data?.tiers ?? []).map((tier) => [tier.tier, tier]));
-  if (all === 0) return html`<${Card} title="What did it drop, and was that right?" wide=${true}><${Empty} title="Nothing compared yet">Pages are compared as they arrive.<//><//>`;
+  if (all === 0) return html`<${Card} title="What did it drop, and was that right?" wide=${true}>
+    <${Empty} title="Nothing compared yet">Pages are compared as they arrive.<//><//>`;
   return html`<${Card} title="What did it drop, and was that right?" wide=${true} says=${data ? `${size(data.saved)} of ${size(data.received)} did not have to be stored` : null} command=${commandOf(status, 'report')}>
     <${Parts} title="Verdicts" parts=${VERDICTS.map((it) => ({ key: it.key, name: it.name, value: verdicts[it.key] ?? 0, tone: `v-${it.key}` }))} />
-    <div class="scroll"><table class="plain"><thead><tr><th scope="col">verdict</th><th scope="col" class="n">pages</th><th scope="col" class="n">share</th><th scope="col" class="n">saved</th><th scope="col">right, by what people marked</th></tr></thead>
+    <div class="scroll"><table class="plain"><thead><tr><th scope="col">verdict</th>
+      <th scope="col" class="n">pages</th><th scope="col" class="n">share</th><th scope="col" class="n">saved</th>
+      <th scope="col">right, by what people marked</th></tr></thead>
       <tbody>${VERDICTS.map((it) => {
         const of = data?.tiers?.find((tier) => tier.tier === it.key);
         const mark = judged.get(it.key);
         const name = html`<i class=${`dot v-${it.key}`}></i>${it.name}`;
-        return html`<tr key=${it.key}><th scope="row">${it.key === 'unique' || saved ? name : html`<a href=${`#/duplicates?tier=${it.key}`}>${name}</a>`}<small>${it.says}</small></th>
-          <td class="n">${number(verdicts[it.key] ?? 0)}</td><td class="n">${share(verdicts[it.key] ?? 0, all)}</td><td class="n">${it.key === 'unique' ? '' : size(of?.saved)}</td>
-          <td>${it.key === 'unique' ? '' : mark?.marked > 0 ? html`<span class="precise"><${Interval} low=${mark.low} high=${mark.high} at=${mark.precision} /><span>${share(mark.precision, 1)} <small>(${share(mark.low, 1)} to ${share(mark.high, 1)}, ${mark.marked} marked)</small></span></span>` : saved ? html`<small>nobody marked any</small>` : html`<a href=${`#/duplicates?tier=${it.key}`}>look at ten of them</a>`}</td></tr>`;
+        return html`<tr key=${it.key}><th scope="row">
+          ${it.key === 'unique' || saved ? name : html`<a href=${`#/duplicates?tier=${it.key}`}>${name}</a>`}<small>
+          ${it.says}</small></th>
+          <td class="n">${number(verdicts[it.key] ?? 0)}</td><td class="n">${share(verdicts[it.key] ?? 0, all)}</td>
+            <td class="n">${it.key === 'unique' ? '' : size(of?.saved)}</td>
+          <td>${it.key === 'unique' ? '' : mark?.marked > 0 ? html`<span class="precise">
+            <${Interval} low=${mark.low} high=${mark.high} at=${mark.precision} /><span>
+            ${share(mark.precision, 1)} <small>(${share(mark.low, 1)} to ${share(mark.high, 1)}, ${mark.marked} marked)</small></span></span>` : saved ? html`<small>nobody marked any</small>` : html`<a href=${`#/duplicates?tier=${it.key}`}>look at ten of them</a>`}</td></tr>`;
       })}</tbody></table></div><//>`;
 }
 
@@ -212,7 +228,7 @@ function Failures({ status }) {
 function Links({ status }) {
   const links = Object.entries(status.counters?.links ?? {}).sort((a, b) => b[1] - a[1]);
   const all = links.reduce((sum, [, value]) => sum + value, 0);
-  return html`<${Card} title="Links by admission" says=${`${short(all)} links were read`}>
+  return html`<${Card} title="Links by admission" says=${`${short(all)} ${all === 1 ? 'link was' : 'links were'} read`}>
     ${links.length === 0 ? html`<${Empty} title="No links yet" />` : html`<${Bars} label="Links by admission" all=${all} rows=${links.map(([name, value]) => ({ key: name, name: words(name), value, tone: name === 'admitted' ? 'c-1' : 'v-plain', href: ['admitted', 'known'].includes(name) ? null : `#/not-fetched?reason=${encodeURIComponent(name)}` }))} />`}<//>`;
 }
 
@@ -222,7 +238,8 @@ function Memory({ status, rss }) {
   if (status.running === false) return null;
   return html`<${Card} title="Memory" says=${rss > 0 ? `${size(rss)} of this process` : 'by structure'}>
     <${Bars} label="Memory by structure" format=${size} rows=${now.map(([name, note, value]) => ({ key: name, name, note, value: value ?? 0, tone: 'c-2' }))} />
-    ${shares.length > 0 && html`<details><summary>At most, by the plan of memory</summary><${Bars} label="Plan of memory" format=${size} limit=${30} rows=${shares.map((it) => ({ key: it.name, name: it.name, value: it.bytes }))} /></details>`}<//>`;
+    ${shares.length > 0 && html`<details><summary>At most, by the plan of memory</summary>
+      <${Bars} label="Plan of memory" format=${size} limit=${30} rows=${shares.map((it) => ({ key: it.name, name: it.name, value: it.bytes }))} /></details>`}<//>`;
 }
 
 const EVENT_LEVEL = { error: 'bad', disk: 'bad', budget: 'warn', parked: 'warn', unparked: 'good', held: 'idle', pause: 'idle', demoted: 'warn', resume: 'good', released: 'good' };
@@ -232,8 +249,12 @@ function Events({ live }) {
   const { events, received, gap, stream } = live;
   return html`<${Card} title="Events" says=${received > 0 ? `${count(received, 'event')} since this page was opened` : 'newest first'}>
     ${gap && html`<p class="muted">Some events between ${plain(gap.after ?? 'the start')} and ${plain(gap.next)} are no longer kept.</p>`}
-    ${events.length === 0 ? html`<${Empty} title=${stream === 'none' ? 'No events here' : 'Nothing happened yet'}>${stream === 'none' ? 'Not in this version of gleaner.' : 'Pauses, parked hosts, rules that were learned and errors turn up here.'}<//>` : html`<ol class="events" tabindex="0" aria-label="Events">${events.slice(0, 100).map((event) => html`<li key=${event.id}><time datetime=${event.time} title=${event.time}>${clock(event.time)}</time>
-      <span class=${`kind ${EVENT_LEVEL[event.kind] ?? ''}`}>${words(event.kind)}</span><span class="text">${event.host && html`<${HostName} host=${event.host} />: `}${plain(event.text)}</span></li>`)}</ol>`}<//>`;
+    ${events.length === 0 ? html`<${Empty} title=${stream === 'none' ? 'No events here' : 'Nothing happened yet'}>
+      ${stream === 'none' ? 'Not in this version of gleaner.' : 'Pauses, parked hosts, rules that were learned and errors turn up here.'}<//>` : html`<ol class="events" tabindex="0" aria-label="Events">
+      ${events.slice(0, 100).map((event) => html`<li key=${event.id}><time datetime=${event.time} title=${event.time}>
+      ${clock(event.time)}</time>
+      <span class=${`kind ${EVENT_LEVEL[event.kind] ?? ''}`}>${words(event.kind)}</span><span class="text">
+        ${event.host && html`<${HostName} host=${event.host} />: `}${plain(event.text)}</span></li>`)}</ol>`}<//>`;
 }
 
 export function Overview({ live }) {
@@ -251,14 +272,19 @@ export function Overview({ live }) {
   const marks = useAnswer('marks', {}, 60_000);
   const leftOut = useAnswer('left-out', {}, 15_000);
   const { status } = live;
-  if (!status) return live.error ? html`<${Empty} title="The crawl does not answer">${plain(live.error.message)}<//>` : html`<${Waiting} rows=${8} />`;
+  const resident = history ? history.series.indexOf('rss') + 1 : 0;
+  if (!status) return live.error ? html`<${Empty} title="The crawl does not answer">
+    ${plain(live.error.message)}<//>` : html`<${Waiting} rows=${8} />`;
   const rows = history?.rows ?? [];
   return html`<div class="overview">
     <div class="pair"><${Health} status=${status} /><${Limited} status=${status} history=${history} /></div>
     <${Keys} status=${status} />
     <${Card} title="Over time" wide=${true} actions=${!saved && html`<${Choice} label="Time shown" value=${range} options=${RANGES.map(([key, name]) => [key, name])} onChange=${setRange} />`}>
-      ${rows.length > 0 ? html`<div class="curves"><${Curves} history=${history} cursor=${cursor} onCursor=${setCursor} /></div>` : history ? html`<${Empty} title="No history yet">Curves begin with the first seconds of a run.<//>` : html`<${Missing} answer=${asked} what="history" />`}<//>
+      ${rows.length > 0 ? html`<div class="curves">
+        <${Curves} history=${history} cursor=${cursor} onCursor=${setCursor} /></div>` : history ? html`<${Empty} title="No history yet">Curves begin with the first seconds of a run.<//>` : html`<${Missing} answer=${asked} what="history" />`}<//>
     <${Dropped} status=${status} report=${report} marks=${marks} />
-    <div class="columns"><${LeftOut} status=${status} omissions=${leftOut.data ?? report.data ?? status} /><${Failures} status=${status} /><${Links} status=${status} /><${Memory} status=${status} rss=${rows.at(-1)?.[(history?.series.indexOf('rss') ?? -1) + 1]} /></div>
+    <div class="columns"><${LeftOut} status=${status} omissions=${leftOut.data ?? report.data ?? status} />
+      <${Failures} status=${status} /><${Links} status=${status} />
+      <${Memory} status=${status} rss=${resident > 0 ? rows.at(-1)?.[resident] : null} /></div>
     <${Events} live=${live} /></div>`;
 }

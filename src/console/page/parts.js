@@ -32,7 +32,8 @@ const ICONS = {
 };
 
 export function Icon({ name }) {
-  return html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false"><path d=${ICONS[name]} /></svg>`;
+  return html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
+    <path d=${ICONS[name]} /></svg>`;
 }
 
 // A word on how something stands: its form says it too, not the colour alone.
@@ -79,7 +80,8 @@ export function WebUrl({ url, title = null, short: isShort = false }) {
   return html`<span class="weburl">
     ${saved ? inner : html`<a href=${`#/url?u=${encodeURIComponent(url)}`} title=${text}>${inner}</a>`}
     ${letters && html`<small class="letters" title="the name in its own letters"> (${letters})</small>`}
-    ${isWeb(url) && html`<a class="out" href=${url} target="_blank" rel="noreferrer noopener" aria-label=${`Open ${text} on the web`}><${Icon} name="out" /></a>`}
+    ${isWeb(url) && html`<a class="out" href=${url} target="_blank" rel="noreferrer noopener" aria-label=${`Open ${text} on the web`}>
+      <${Icon} name="out" /></a>`}
   </span>`;
 }
 
@@ -88,13 +90,15 @@ export function HostName({ host, onOpen = null }) {
   const text = plain(host);
   const inner = html`<bdi class="url">${text}</bdi>`;
   return html`<span class="weburl">
-    ${onOpen ? html`<button type="button" class="link" onClick=${onOpen}>${inner}</button>` : saved ? inner : html`<a href=${`#/hosts?host=${encodeURIComponent(host)}`}>${inner}</a>`}
+    ${onOpen ? html`<button type="button" class="link" onClick=${onOpen}>
+      ${inner}</button>` : saved ? inner : html`<a href=${`#/hosts?host=${encodeURIComponent(host)}`}>${inner}</a>`}
     ${letters && html`<small class="letters" title="the name in its own letters"> (${letters})</small>`}</span>`;
 }
 
 export function TierChip({ tier }) {
   const known = VERDICTS.find((it) => it.key === tier);
-  return html`<span class="tierchip" title=${known?.says}><i class=${`dot v-${known ? tier : 'other'}`}></i>${words(tier)}</span>`;
+  return html`<span class="tierchip" title=${known?.says}><i class=${`dot v-${known ? tier : 'other'}`}></i>
+    ${words(tier)}</span>`;
 }
 
 // What stands where nothing can be shown, and why.
@@ -103,29 +107,34 @@ export function Empty({ title, children }) {
 }
 
 export function Waiting({ rows = 4 }) {
-  return html`<div class="waiting" role="status" aria-label="being read">${Array.from({ length: rows }, () => html`<span></span>`)}</div>`;
+  return html`<div class="waiting" role="status" aria-label="being read">
+    ${Array.from({ length: rows }, () => html`<span></span>`)}</div>`;
 }
 
 // The state of an answer that is not there: being read, not in this version, or failed.
 export function Missing({ answer, what, rows }) {
   if (answer.asking && !answer.error) return html`<${Waiting} rows=${rows} />`;
   if (!answer.error) return null;
-  if (answer.error.isMissing) return html`<${Empty} title=${`No ${what} here`}>${saved ? 'A saved report does not hold them.' : 'Not in this version of gleaner, or nothing is known of it.'}<//>`;
-  return html`<div class="empty" role="alert"><p class="emptytitle">${`The ${what} could not be read`}</p><p>${plain(answer.error.message)}</p>
+  if (answer.error.isMissing) return html`<${Empty} title=${`No ${what} here`}>
+    ${saved ? 'A saved report does not hold them.' : 'Not in this version of gleaner, or nothing is known of it.'}<//>`;
+  return html`<div class="empty" role="alert"><p class="emptytitle">${`The ${what} could not be read`}</p><p>
+    ${plain(answer.error.message)}</p>
     <button type="button" onClick=${answer.again}>Try again</button></div>`;
 }
 
 // Choices of which one holds.
 export function Choice({ label, value, options, onChange }) {
   return html`<div class="choice" role="group" aria-label=${label}>
-    ${options.map(([key, name]) => html`<button type="button" key=${key} aria-pressed=${String(key === value)} onClick=${() => onChange(key)}>${name}</button>`)}
+    ${options.map(([key, name]) => html`<button type="button" key=${key} aria-pressed=${String(key === value)} onClick=${() => onChange(key)}>
+      ${name}</button>`)}
   </div>`;
 }
 
 // A card with a title, what it says about it, and the command beside it.
 export function Card({ title, says, command, children, wide = false, id, actions }) {
   return html`<section class=${`card${wide ? ' wide' : ''}`} aria-label=${title} id=${id}>
-    <header><h2>${title}</h2>${says && html`<p class="says">${says}</p>`}${actions && html`<div class="actions">${actions}</div>`}</header>
+    <header><h2>${title}</h2>${says && html`<p class="says">${says}</p>`}${actions && html`<div class="actions">
+      ${actions}</div>`}</header>
     ${children}
     ${command && html`<${Command} line=${command} />`}
   </section>`;
@@ -138,12 +147,17 @@ export function Bars({ rows, label, format = number, all = null, limit = 8 }) {
   const most = Math.max(1, ...rows.map((row) => row.value));
   return html`<ul class="bars" aria-label=${label}>
     ${shown.map((row) => html`<li key=${row.key}>
-      <span class="name">${row.href && !saved ? html`<a href=${row.href}>${row.name}</a>` : row.name}${row.note && html`<small>${row.note}</small>`}</span>
+      <span class="name">${row.href && !saved ? html`<a href=${row.href}>
+        ${row.name}</a>` : row.name}${row.note && html`<small>${row.note}</small>`}</span>
       <span class="value">${format(row.value)}${all !== null && html`<small>${share(row.value, all)}</small>`}</span>
-      <svg class="bar" aria-hidden="true" preserveAspectRatio="none" viewBox="0 0 1000 6"><rect class="track" width="1000" height="6" /><rect class=${row.tone ?? 'v-plain'} width=${row.value > 0 ? Math.max(4, (1000 * row.value) / most) : 0} height="6" /></svg>
+      <svg class="bar" aria-hidden="true" preserveAspectRatio="none" viewBox="0 0 1000 6">
+        <rect class="track" width="1000" height="6" />
+        <rect class=${row.tone ?? 'v-plain'} width=${row.value > 0 ? Math.max(4, (1000 * row.value) / most) : 0} height="6" /></svg>
       ${row.action}
     </li>`)}
-    ${rows.length > limit && html`<li class="more"><button type="button" class="link" onClick=${() => setOpen(!isOpen)}>${isOpen ? 'fewer' : `${rows.length - limit} more`}</button></li>`}
+    ${rows.length > limit && html`<li class="more">
+      <button type="button" class="link" onClick=${() => setOpen(!isOpen)}>
+      ${isOpen ? 'fewer' : `${rows.length - limit} more`}</button></li>`}
   </ul>`;
 }
 
@@ -162,7 +176,8 @@ export function Window({ title, onClose, drawer = false, children }) {
   const outside = (event) => event.target === dialog.current && onClose();
   return html`<dialog ref=${dialog} class=${drawer ? 'drawer' : 'window'} aria-label=${title} onClose=${onClose} onClick=${outside}>
     <div class="inner"><header><h2>${plain(title)}</h2>
-      <button type="button" class="quiet" onClick=${onClose} aria-label="Close"><${Icon} name="close" /></button></header>
+      <button type="button" class="quiet" onClick=${onClose} aria-label="Close">
+        <${Icon} name="close" /></button></header>
     ${children}</div></dialog>`;
 }
 
@@ -192,7 +207,8 @@ export function Notes() {
     NOTES.add(setNote);
     return () => NOTES.delete(setNote);
   }, []);
-  return html`<div class="notes" role="status" aria-live="polite">${note && html`<p class=${note.level}>${plain(note.text)}</p>`}</div>`;
+  return html`<div class="notes" role="status" aria-live="polite">${note && html`<p class=${note.level}>
+    ${plain(note.text)}</p>`}</div>`;
 }
 
 // Runs a command and says how it went.
@@ -210,7 +226,8 @@ export async function run(command, done) {
 
 export function Facts({ facts }) {
   const known = facts.filter(([, value]) => value !== null && value !== undefined && value !== '' && value !== false);
-  return html`<dl class="facts">${known.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+  return html`<dl class="facts">${known.map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>
+    ${value}</dd></div>`)}</dl>`;
 }
 
 // How a retry went.

@@ -44,12 +44,16 @@ function Admission({ why }) {
   const { admission, robots, queued, refused } = why;
   return html`<${Card} title="Would a link to it be followed?">
     <${Facts} facts=${[
-      ['answer', html`<${Badge} level=${admission.answer === 'admitted' ? 'good' : 'warn'}>${words(admission.answer)}<//>`],
+      ['answer', html`<${Badge} level=${admission.answer === 'admitted' ? 'good' : 'warn'}>
+        ${words(admission.answer)}<//>`],
       ['excluded by', admission.pattern && html`<code>${plain(admission.pattern)}</code>`],
       ['blocked by', admission.blocked && plain(admission.blocked)],
-      ['kind', admission.kind && html`<code>${plain(admission.kind.what)}</code> <small>${number(admission.kind.deferred)} put off, ${number(admission.kind.sampled)} samples</small>`],
+      ['kind', admission.kind && html`<code>${plain(admission.kind.what)}</code> <small>
+        ${number(admission.kind.deferred)} put off, ${number(admission.kind.sampled)} samples</small>`],
       ['scope', words(admission.scope)],
-      ['robots.txt', robots && html`${words(robots.answer)}${robots.rule ? html`: <code>${plain(robots.rule)}</code> <small>line ${robots.line}</small>` : ''}${robots.reason ? html` <small>${plain(robots.reason)}</small>` : ''}`],
+      ['robots.txt', robots && html`${words(robots.answer)}${robots.rule ? html`: <code>
+        ${plain(robots.rule)}</code> <small>line ${robots.line}</small>` : ''}${robots.reason ? html` <small>
+        ${plain(robots.reason)}</small>` : ''}`],
       ['refused', refused && html`${words(plain(refused.reason))}${refused.via ? html` on <${WebUrl} url=${refused.via} />` : ''}`],
       ['in the queue', queued && `${count(queued.ahead, 'URL')} of its host ${queued.ahead === 1 ? 'is' : 'are'} before it, class ${queued.class}`],
       ['found on', queued?.via && html`<${WebUrl} url=${queued.via} />`],
@@ -65,9 +69,15 @@ function Similar({ url, status }) {
   const found = answer.data?.found ?? answer.data;
   const pages = found?.pages ?? [];
   return html`<${Card} title="Pages like it" says="every stored page is compared" command=${commandOf(status, 'similar', quoted(url))}>
-    ${!isAsked ? html`<p class="buttons"><button type="button" onClick=${() => setAsked(true)}>Look for them</button></p>` : !answer.data ? html`<${Missing} answer=${answer} what="similar pages" />` : pages.length === 0 ? html`<${Empty} title="None is like it" />` : html`
-    <div class="scroll"><table class="plain"><thead><tr><th scope="col">page</th><th scope="col" class="n">similarity</th><th scope="col">would be</th></tr></thead><tbody>${pages.map((page) => html`<tr key=${page.url}><td class="fill"><${WebUrl} url=${page.url} /><small>${plain(page.title)}</small></td>
-      <td class="n">${Number(page.similarity).toFixed(3)}<small>${page.distance === null ? '' : `${page.distance} bits`}</small></td><td>${page.tier ? html`<${TierChip} tier=${page.tier} />` : NONE}</td></tr>`)}</tbody></table></div>`}<//>`;
+    ${!isAsked ? html`<p class="buttons">
+      <button type="button" onClick=${() => setAsked(true)}>Look for them</button></p>` : !answer.data ? html`<${Missing} answer=${answer} what="similar pages" />` : pages.length === 0 ? html`<${Empty} title="None is like it" />` : html`
+    <div class="scroll"><table class="plain"><thead><tr><th scope="col">page</th>
+      <th scope="col" class="n">similarity</th><th scope="col">would be</th></tr></thead><tbody>
+      ${pages.map((page) => html`<tr key=${page.url}><td class="fill"><${WebUrl} url=${page.url} /><small>
+      ${plain(page.title)}</small></td>
+      <td class="n">${Number(page.similarity).toFixed(3)}<small>
+        ${page.distance === null ? '' : `${page.distance} bits`}</small></td><td>
+        ${page.tier ? html`<${TierChip} tier=${page.tier} />` : NONE}</td></tr>`)}</tbody></table></div>`}<//>`;
 }
 
 export function UrlPage({ live, query, go }) {
@@ -82,14 +92,19 @@ export function UrlPage({ live, query, go }) {
   const why = answer.data?.why ?? answer.data;
   const [level, title] = STATES[why?.state] ?? ['idle', words(why?.state)];
   const failed = why?.visit?.failure && why.state === 'done';
-  return html`<div class="urlpage"><form class="askurl" onSubmit=${submit} role="search"><label for="asked">What happened to</label>
-      <input id="asked" type="text" inputmode="url" spellcheck="false" autocomplete="off" placeholder="https://example.org/page" value=${typed} onInput=${(event) => setTyped(event.target.value)} /><button type="submit" class="primary">Ask</button></form>
+  return html`<div class="urlpage"><form class="askurl" onSubmit=${submit} role="search">
+    <label for="asked">What happened to</label>
+      <input id="asked" type="text" inputmode="url" spellcheck="false" autocomplete="off" placeholder="https://example.org/page" value=${typed} onInput=${(event) => setTyped(event.target.value)} />
+        <button type="submit" class="primary">Ask</button></form>
     ${!url ? html`<${Empty} title="Ask about any URL">In any of its forms: what is known of it, whether it would be fetched, and why.<//>` : !why ? html`<${Missing} answer=${answer} what="answer" rows=${6} />` : html`
-    <section class="card wide" aria-label="What is known of it"><p class="lead"><${Badge} level=${failed ? 'bad' : level}>${failed ? 'Visited, without an answer' : title}<//></p>
+    <section class="card wide" aria-label="What is known of it"><p class="lead">
+      <${Badge} level=${failed ? 'bad' : level}>${failed ? 'Visited, without an answer' : title}<//></p>
       <p class="bigurl"><${WebUrl} url=${why.url} /></p>
-      ${why.canonical !== why.url && html`<p><small>known as</small> <bdi class="url">${plain(why.canonical)}</bdi></p>`}
+      ${why.canonical !== why.url && html`<p><small>known as</small> <bdi class="url">
+        ${plain(why.canonical)}</bdi></p>`}
       <${Command} line=${answer.data?.command ?? commandOf(live.status, 'why', quoted(url))} /></section>
     <div class="columns two">${why.visit && html`<${Visit} visit=${why.visit} />`}<${Admission} why=${why} /></div>
-    ${why.visit?.original && html`<${Card} title="Compared with its original" wide=${true}><${Compare} a=${why.visit.original} b=${why.visit.url} /><//>`}
+    ${why.visit?.original && html`<${Card} title="Compared with its original" wide=${true}>
+      <${Compare} a=${why.visit.original} b=${why.visit.url} /><//>`}
     ${why.visit && !why.visit.failure && html`<${Similar} key=${url} url=${why.visit.url} status=${live.status} />`}`}</div>`;
 }
