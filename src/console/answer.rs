@@ -155,6 +155,7 @@ pub(super) fn json(body: Bytes) -> Response {
 
 /// A list with the command that gives the same in a terminal.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "{T}Answer")]
 pub(super) struct Listed<T> {
     /// What was asked for.
     #[serde(flatten)]
@@ -188,9 +189,14 @@ impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Asked<T> {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failed> {
         let query = Query::try_from_uri(&parts.uri);
-        query
-            .map(|Query(it)| Self(it))
-            .map_err(|error| Failed::bad(format!("the query: {}", inspect::chain(&error))))
+        query.map(|Query(it)| Self(it)).map_err(|error| {
+            // It repeats itself with each of its causes.
+            let reason = error.body_text();
+            let reason = reason
+                .rsplit_once("query string: ")
+                .map_or(&*reason, |it| it.1);
+            Failed::bad(format!("the query: {reason}"))
+        })
     }
 }
 

@@ -12,6 +12,7 @@ mod guard;
 mod kept;
 mod listen;
 mod metrics;
+mod openapi;
 mod routes;
 mod stream;
 mod table;
@@ -19,7 +20,7 @@ mod table;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -109,6 +110,8 @@ struct Hub {
     followers: Arc<Semaphore>,
     following: Arc<Semaphore>,
     ending: watch::Receiver<bool>,
+    /// What `/openapi.json` says, once it was asked for.
+    description: OnceLock<Vec<u8>>,
     /// Steps of the committer, and when they became so many.
     beats: Mutex<Option<(u64, Instant)>>,
     kept: routes::Answers,
@@ -138,6 +141,7 @@ impl Console {
             followers: Arc::new(Semaphore::new(FOLLOWERS)),
             following: Arc::new(Semaphore::new(READING)),
             ending: ending.clone(),
+            description: OnceLock::new(),
             beats: Mutex::default(),
             kept: routes::Answers::default(),
             scrapes: metrics::Scrapes::default(),

@@ -9,12 +9,25 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodRouter, get, post};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
+use serde_json::Value;
 
-use super::answer::{Failed, Json};
+use super::answer::{Failed, Json, Listed, json};
 use super::guard::{Ends, HEADERS, Needs};
+use super::openapi::openapi;
+use super::routes::follow::{EventsOf, HistoryOf, PagesOf};
+use super::routes::health::Health;
+use super::routes::hosts::{HostsAnswer, HostsOf};
+use super::routes::questions::{
+    ClusterAnswer, ClusterOf, ClustersOf, OfUrl, ReportOf, SimilarAnswer, SimilarTo,
+};
+use super::routes::status::{ConfigAnswer, StatusAnswer};
+use super::routes::steer::{Done, Nothing, Retry, Seeds, Set, SetAnswer, Stop};
 use super::routes::{follow, health, hosts, metrics, page, questions, status, steer};
 use super::{Hub, Shared};
+use crate::engine::{CrawlEvent, Omissions, Retried, SeedsAdded, Series};
+use crate::inspect::{Dups, HostStory, Learned, Report, Why};
 
 /// A route.
 pub(super) struct Route {
@@ -23,149 +36,276 @@ pub(super) struct Route {
     /// One sentence.
     pub(super) about: &'static str,
     pub(super) needs: Needs,
+    /// What it is asked in the query.
+    pub(super) query: Option<Makes>,
+    /// What it is sent.
+    pub(super) body: Option<Makes>,
+    /// What it answers.
+    pub(super) gives: Gives,
     serve: MethodRouter<Shared>,
+}
+
+/// Makes the schema of a type.
+pub(super) type Makes = fn(&mut SchemaGenerator) -> Schema;
+
+/// What is answered.
+pub(super) enum Gives {
+    /// An object of JSON.
+    Json(Makes),
+    /// Lines of JSON, in one of these forms.
+    Lines(&'static [&'static str], Makes),
+    /// What has another form.
+    File(&'static str),
 }
 
 impl Route {
     /// One that reads what is in memory.
-    fn get(path: &'static str, about: &'static str, serve: MethodRouter<Shared>) -> Self {
+    fn get<A: JsonSchema>(
+        path: &'static str,
+        about: &'static str,
+        serve: MethodRouter<Shared>,
+    ) -> Self {
         Self {
             method: Method::GET,
             path,
             about,
             needs: Needs::default(),
+            query: None,
+            body: None,
+            gives: Gives::Json(|schemas| schemas.subschema_for::<A>()),
             serve,
         }
     }
 
-    /// One that reads the store, or files of the crawl.
-    fn read(path: &'static str, about: &'static str, serve: MethodRouter<Shared>) -> Self {
-        let route = Self::get(path, about, serve);
-        let needs = Needs {
-            store: true,
-            ..route.needs
-        };
-        Self { needs, ..route }
-    }
-
-    /// One that has nothing of the crawl.
-    fn open(path: &'static str, about: &'static str, serve: MethodRouter<Shared>) -> Self {
-        let route = Self::get(path, about, serve);
-        let needs = Needs {
-            is_open: true,
-            ..route.needs
-        };
-        Self { needs, ..route }
-    }
-
     /// One that changes something.
-    fn post(path: &'static str, about: &'static str, serve: MethodRouter<Shared>) -> Self {
+    fn post<B: JsonSchema, A: JsonSchema>(
+        path: &'static str,
+        about: &'static str,
+        serve: MethodRouter<Shared>,
+    ) -> Self {
         Self {
             method: Method::POST,
             needs: Needs {
                 writes: true,
                 ..Needs::default()
             },
-            ..Self::get(path, about, serve)
+            body: Some(|schemas| schemas.subschema_for::<B>()),
+            ..Self::get::<A>(path, about, serve)
         }
+    }
+
+    /// It is asked this in the query.
+    fn asks<Q: JsonSchema>(mut self) -> Self {
+        self.query = Some(Q::json_schema);
+        self
+    }
+
+    /// It reads the store, or files of the crawl.
+    fn reads(mut self) -> Self {
+        self.needs.store = true;
+        self
+    }
+
+    /// It has nothing of the crawl.
+    fn open(mut self) -> Self {
+        self.needs.is_open = true;
+        self
+    }
+
+    /// It answers with a line for each of its answers.
+    fn lines(mut self, types: &'static [&'static str]) -> Self {
+        if let Gives::Json(schema) = self.gives {
+            self.gives = Gives::Lines(types, schema);
+        }
+        self
+    }
+
+    /// It answers with what is no JSON.
+    fn file(mut self, mime: &'static str) -> Self {
+        self.gives = Gives::File(mime);
+        self
     }
 }
 
 /// Every route.
 pub(super) fn routes() -> Vec<Route> {
+    [about_itself(), watching(), asking(), steering()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// The page, what watches over the process, and what describes the rest.
+fn about_itself() -> Vec<Route> {
     vec![
-        Route::open("/", "The page.", get(page::index)),
-        Route::open("/assets/{name}", "A file of the page.", get(page::asset)),
-        Route::open(
+        Route::get::<()>("/", "The page.", get(page::index))
+            .file("text/html")
+            .open(),
+        Route::get::<()>("/assets/{name}", "A file of the page.", get(page::asset))
+            .file("*/*")
+            .open(),
+        Route::get::<Health>(
             "/healthz",
             "Whether the process answers.",
             get(health::healthz),
-        ),
-        Route::open(
+        )
+        .open(),
+        Route::get::<Health>(
             "/readyz",
             "Whether the crawl is open, commits, and has room on its disk.",
             get(health::readyz),
+        )
+        .open(),
+        Route::get::<Value>(
+            "/openapi.json",
+            "The description of all routes, OpenAPI 3.1.",
+            get(description),
         ),
-        Route::get(
+        Route::get::<()>(
             "/metrics",
-            "Counters and gauges for Prometheus, as OpenMetrics.",
+            "Counters and gauges for Prometheus.",
             get(metrics::metrics),
-        ),
-        Route::get("/api/v1", "What can be asked for.", get(index)),
-        Route::get(
+        )
+        .file("application/openmetrics-text"),
+        Route::get::<Index>("/api/v1", "What can be asked for.", get(index)),
+    ]
+}
+
+/// What the crawl is doing.
+fn watching() -> Vec<Route> {
+    const LINES: &[&str] = &["application/x-ndjson"];
+    const EVENTS: &[&str] = &["application/x-ndjson", "text/event-stream"];
+    vec![
+        Route::get::<Listed<StatusAnswer>>(
             "/api/v1/status",
             "What the crawl is doing: counters, gauges, what limits it.",
             get(status::status),
         ),
-        Route::get(
+        Route::get::<Listed<ConfigAnswer>>(
             "/api/v1/config",
             "Every setting and who set it.",
             get(status::config),
         ),
-        Route::get(
+        Route::get::<Listed<Series>>(
             "/api/v1/history",
             "Counters and gauges over time.",
             get(follow::history),
-        ),
-        Route::get(
+        )
+        .asks::<HistoryOf>(),
+        Route::get::<CrawlEvent>(
             "/api/v1/events",
             "What happens, as lines of JSON or server-sent events.",
             get(follow::events),
-        ),
-        Route::read(
+        )
+        .asks::<EventsOf>()
+        .lines(EVENTS),
+        Route::get::<Value>(
             "/api/v1/pages",
-            "The pages, in the order of their commits, as lines of JSON.",
+            "The pages, in the order of their commits, as `gleaner pages` prints them.",
             get(follow::pages),
-        ),
-        Route::read("/api/v1/hosts", "The hosts, sorted.", get(hosts::hosts)),
-        Route::read(
+        )
+        .asks::<PagesOf>()
+        .lines(LINES)
+        .reads(),
+    ]
+}
+
+/// Questions that read the store.
+fn asking() -> Vec<Route> {
+    vec![
+        Route::get::<Listed<HostsAnswer>>("/api/v1/hosts", "The hosts, sorted.", get(hosts::hosts))
+            .asks::<HostsOf>()
+            .reads(),
+        Route::get::<Listed<HostStory>>(
+            "/api/v1/hosts/{host}",
+            "All that is known of a host.",
+            get(hosts::host),
+        )
+        .reads(),
+        Route::get::<Listed<Why>>(
             "/api/v1/why",
             "What happened to a URL, and why.",
             get(questions::why),
-        ),
-        Route::read(
+        )
+        .asks::<OfUrl>()
+        .reads(),
+        Route::get::<Listed<SimilarAnswer>>(
             "/api/v1/similar",
-            "The stored pages that are most similar to a page.",
+            "The stored pages that are most similar to a page. Reads every page.",
             get(questions::similar),
-        ),
-        Route::read(
+        )
+        .asks::<SimilarTo>()
+        .reads(),
+        Route::get::<Listed<Dups>>(
+            "/api/v1/clusters",
+            "Clusters of duplicates, in the order in which their originals were found.",
+            get(questions::clusters),
+        )
+        .asks::<ClustersOf>()
+        .reads(),
+        Route::get::<Listed<ClusterAnswer>>(
+            "/api/v1/clusters/{id}",
+            "A cluster and its duplicates.",
+            get(questions::cluster),
+        )
+        .asks::<ClusterOf>()
+        .reads(),
+        Route::get::<Listed<Report>>(
             "/api/v1/report",
-            "What deduplication did.",
+            "What deduplication did. Reads every page.",
             get(questions::report),
-        ),
-        Route::read(
+        )
+        .asks::<ReportOf>()
+        .reads(),
+        Route::get::<Listed<Learned>>(
             "/api/v1/rules",
             "The kinds of URLs that say nothing new.",
             get(questions::rules),
-        ),
-        Route::read(
+        )
+        .reads(),
+        Route::get::<Listed<Omissions>>(
             "/api/v1/left-out",
             "What was left out, and why.",
             get(questions::left_out),
+        )
+        .reads(),
+    ]
+}
+
+/// Commands.
+fn steering() -> Vec<Route> {
+    vec![
+        Route::post::<Seeds, Listed<SeedsAdded>>(
+            "/api/v1/seeds",
+            "Adds seeds.",
+            post(steer::seeds),
         ),
-        Route::post("/api/v1/seeds", "Adds seeds.", post(steer::seeds)),
-        Route::post(
+        Route::post::<Nothing, Listed<Done>>(
             "/api/v1/pause",
             "Makes no new visits until the crawl is resumed.",
             post(steer::pause),
         ),
-        Route::post("/api/v1/resume", "Makes visits again.", post(steer::resume)),
-        Route::post(
+        Route::post::<Nothing, Listed<Done>>(
+            "/api/v1/resume",
+            "Makes visits again.",
+            post(steer::resume),
+        ),
+        Route::post::<Stop, Listed<Done>>(
             "/api/v1/stop",
             "Ends the run gracefully.",
             post(steer::stop),
         ),
-        Route::post(
+        Route::post::<Retry, Listed<Retried>>(
             "/api/v1/retry",
             "Puts URLs that were given up back in their queues.",
             post(steer::retry),
         ),
-        Route::post(
+        Route::post::<Nothing, Listed<Retried>>(
             "/api/v1/hosts/{host}/retry",
             "Puts what failed at a host, and at names below it, back in its queue.",
             post(steer::retry_host),
         ),
-        Route::post(
+        Route::post::<Set, Listed<SetAnswer>>(
             "/api/v1/settings",
             "Changes settings that can change while the crawl runs.",
             post(steer::settings),
@@ -173,14 +313,20 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
+async fn description(State(shared): State<Shared>) -> Response {
+    let made = || serde_json::to_vec(&openapi()).unwrap_or_default();
+    json(shared.description.get_or_init(made).clone().into())
+}
+
 /// What can be asked for.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Index {
     routes: Vec<Entry>,
 }
 
 /// A route, in a sentence.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Path")]
 struct Entry {
     method: String,
     path: &'static str,

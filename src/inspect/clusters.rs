@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Error, time_of};
+use super::{Error, MAX_LISTED, time_of};
 use crate::archive::RecordKind;
 use crate::dedup::{DocumentId, Similarity, Tier};
 use crate::engine::View;
@@ -47,6 +47,14 @@ pub struct Cluster {
     pub members: Vec<Member>,
 }
 
+impl Cluster {
+    /// Bytes of its URLs.
+    fn bytes(&self) -> usize {
+        let members: usize = self.members.iter().map(|it| it.url.len()).sum();
+        members + self.original.len() + self.canonical.len()
+    }
+}
+
 /// A duplicate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Member {
@@ -66,12 +74,109 @@ pub struct Member {
     pub saved: u64,
 }
 
+/// Which clusters are listed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClusterFilter {
+    /// The least number of duplicates.
+    pub min: usize,
+    /// A tier by which one of the duplicates at least was found.
+    pub tier: Option<Tier>,
+}
+
+impl ClusterFilter {
+    fn takes(self, cluster: &Cluster) -> bool {
+        let is_of = |tier| cluster.members.iter().any(|it| it.tier == tier);
+        cluster.members.len() >= self.min && self.tier.is_none_or(is_of)
+    }
+}
+
+impl Cursor {
+    /// Reads what [`Self::as_str`] gave.
+    pub fn read(text: &str) -> Option<Self> {
+        hex::decode(text).is_ok().then(|| Self(text.to_owned()))
+    }
+
+    /// The position as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Lists clusters from a position on, those that are taken alone. Reads a bounded number of rows: a
+/// list may be empty and not at its end.
+pub(crate) fn clusters(
+    view: &View,
+    from: Option<&Cursor>,
+    filter: ClusterFilter,
+) -> Result<Dups, Error> {
+    /// Parts that are read for a list.
+    const PARTS: usize = 20;
+    let mut list = Dups {
+        next: from.cloned(),
+        ..Dups::default()
+    };
+    for _ in 0..PARTS {
+        let part = dups(view, list.next.as_ref())?;
+        join(&mut list.clusters, part.clusters);
+        list.next = part.next;
+        let bytes: usize = list.clusters.iter().map(Cluster::bytes).sum();
+        if list.next.is_none() || bytes > MAX_BYTES {
+            break;
+        }
+        // The last may go on in the next part.
+        let last = list.clusters.pop();
+        list.clusters.retain(|it| filter.takes(it));
+        let is_enough = list.clusters.len() >= MAX_LISTED;
+        list.clusters.extend(last);
+        if is_enough {
+            break;
+        }
+    }
+    // One that goes on is listed whole by who goes on, unless it is all that there is.
+    if list.next.is_some() && list.clusters.len() > 1 {
+        let last = list.clusters.pop();
+        list.next = last.map(|it| Cursor(hex::encode(keys::members(it.id))));
+    }
+    list.clusters.retain(|it| filter.takes(it));
+    Ok(list)
+}
+
+/// Adds what follows; the first cluster may go on with the last one's members.
+fn join(clusters: &mut Vec<Cluster>, more: Vec<Cluster>) {
+    let mut more = more.into_iter().peekable();
+    if let (Some(last), Some(first)) = (clusters.last_mut(), more.peek_mut())
+        && last.id == first.id
+    {
+        last.members.append(&mut first.members);
+        more.next();
+    }
+    clusters.extend(more);
+}
+
+/// Reads a cluster, a part of its members at a time; `None` if there is no such cluster.
+pub(crate) fn cluster(
+    view: &View,
+    id: DocumentId,
+    from: Option<&Cursor>,
+) -> Result<Option<(Cluster, Option<Cursor>)>, Error> {
+    let part = part(view, &keys::members(id), from)?;
+    let next = part.next;
+    let found = part.clusters.into_iter().find(|it| it.id == id);
+    Ok(found.map(|cluster| (cluster, next)))
+}
+
 /// Reads the part of the clusters that begins at `from`.
 pub(super) fn dups(view: &View, from: Option<&Cursor>) -> Result<Dups, Error> {
+    part(view, &[], from)
+}
+
+/// Reads the part of the rows with a prefix that begins at `from`.
+fn part(view: &View, prefix: &[u8], from: Option<&Cursor>) -> Result<Dups, Error> {
     let store = view.store();
     let identity = view.identity()?;
     let from = from.and_then(|cursor| hex::decode(&cursor.0).ok());
-    let rows = store.range(Table::Clusters, &[], &from.unwrap_or_default(), ROWS)?;
+    let from = from.unwrap_or_default().max(prefix.to_vec());
+    let rows = store.range(Table::Clusters, prefix, &from, ROWS)?;
     let members: Vec<(DocumentId, UrlId)> = rows
         .iter()
         .filter_map(|(key, _)| keys::parse_member(key))

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::journal::{LogLine, current_path};
 use crate::rows::VisitVerdict;
+use crate::url::HostKey;
 
 /// Bytes at the end of the log in which a failure is looked for.
 const TAIL: u64 = 1 << 20;
@@ -78,6 +79,46 @@ pub(super) fn last_error(data: &Path) -> Option<LastError> {
         })
     });
     failed.next()
+}
+
+/// A visit, as the log has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct VisitSeen {
+    /// When it began (RFC 3339).
+    pub time: String,
+    /// The URL.
+    pub url: String,
+    /// HTTP status; 0 if there was no response.
+    pub status: u16,
+    /// Bytes of the body.
+    pub size: u64,
+    /// Time from the request to the last byte, in milliseconds.
+    pub duration_ms: u64,
+    /// What came of it: a verdict, or `failed`, `retry`, `forbidden` and the like.
+    pub verdict: String,
+    /// What was unusual: class and message of a failure, bounds that cut something.
+    pub annotation: Option<String>,
+}
+
+/// The last visits of a host that the end of the log has, latest first.
+pub(super) fn last_visits(data: &Path, host: &HostKey, most: usize) -> Vec<VisitSeen> {
+    let text = tail(&current_path(&data.join("log"))).unwrap_or_default();
+    let lines = text.rsplit(|byte| *byte == b'\n');
+    let lines = lines.filter_map(|line| serde_json::from_slice::<LogLine>(line).ok());
+    let is_its = |line: &LogLine| {
+        let url = crate::url::parse(&line.url);
+        url.is_ok_and(|url| HostKey::of(&url) == *host)
+    };
+    let visits = lines.filter(is_its).take(most).map(|line| VisitSeen {
+        time: line.time,
+        url: line.url,
+        status: line.status,
+        size: line.size,
+        duration_ms: line.duration_ms,
+        verdict: line.verdict.name().to_owned(),
+        annotation: line.annotation,
+    });
+    visits.collect()
 }
 
 /// The end of a file.

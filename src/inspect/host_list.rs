@@ -167,6 +167,12 @@ fn value(sort: HostSort, state: &HostState) -> u64 {
     }
 }
 
+/// The row of one host.
+pub(super) fn row_now(name: &str, state: &HostState) -> HostRow {
+    let now = Moment::of_micros(jiff::Timestamp::now().as_microsecond());
+    row_of(name, state, now)
+}
+
 fn row_of(name: &str, state: &HostState, now: Moment) -> HostRow {
     HostRow {
         host: HostNow::of(name, state),

@@ -19,10 +19,10 @@ pub struct StatusNow {
     #[serde(flatten)]
     pub status: Status,
     /// The hosts with the most queued URLs and failures; `None` while a process runs the crawl,
-    /// which answers [`Question::Hosts`](super::Question::Hosts).
+    /// which is asked for them.
     pub hosts: Option<HostsNow>,
     /// What was left out and why, and the seeds that gave nothing; `None` while a process runs the
-    /// crawl, which answers [`Question::LeftOut`](super::Question::LeftOut).
+    /// crawl, which is asked for them.
     #[serde(flatten)]
     pub omissions: Option<Omissions>,
     /// The room that the crawl takes and has; `None` if the disk does not tell.

@@ -11,10 +11,13 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::steer::host_of;
 use crate::console::Shared;
-use crate::console::answer::{Asked, Failed, Json, Listed, command};
+use crate::console::answer::{Asked, Failed, Json, Listed, Named, command};
 use crate::console::kept::Kept;
-use crate::inspect::{HostList, HostPlace, HostRow, HostSort, MAX_LISTED, list_hosts};
+use crate::inspect::{
+    self, HostList, HostPlace, HostRow, HostSort, HostStory, MAX_LISTED, list_hosts,
+};
 
 /// Number of hosts that are read and kept at once.
 const CHUNK: usize = 1_000;
@@ -157,4 +160,18 @@ pub(in crate::console) async fn hosts(
         },
         command,
     }))
+}
+
+pub(in crate::console) async fn host(
+    State(shared): State<Shared>,
+    Named(name): Named,
+) -> Result<Json<Listed<HostStory>>, Failed> {
+    let host = host_of(&name)?;
+    let crawl = shared.crawl()?;
+    let url = format!("{}/", host.as_str());
+    let command = command(&["why", &url, "--json"], &crawl.directory);
+    let story = shared.read(move |view| inspect::host_story(view, &crawl.directory, &host));
+    let list = story.await?;
+    let list = list.ok_or_else(|| Failed::not_found(format!("the crawl has not met {name}")))?;
+    Ok(Json(Listed { list, command }))
 }

@@ -6,9 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::console::Shared;
-use crate::console::answer::{Asked, Failed, Json, Listed, command, json};
+use crate::console::answer::{Asked, Failed, Json, Listed, Named, command, json};
+use crate::dedup::Tier;
 use crate::engine::{Omissions, View};
-use crate::inspect::{self, Learned, MAX_LISTED, ReportOptions, Similar, Subject, Why};
+use crate::inspect::{
+    self, Cluster, ClusterFilter, Cursor, Dups, Learned, MAX_LISTED, ReportOptions, Similar,
+    Subject, Why,
+};
 
 /// A URL that is asked about.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -107,6 +111,78 @@ pub(in crate::console) async fn left_out(
     let list = shared.read(|view| Ok(Omissions::read(view.store(), false)?));
     let list = list.await?;
     Ok(Json(Listed { list, command }))
+}
+
+/// Which clusters are asked for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::console) struct ClustersOf {
+    /// The `next` of the answer after which this one goes on.
+    after: Option<String>,
+    /// The least number of duplicates.
+    #[serde(default)]
+    min: usize,
+    /// A tier by which one of the duplicates at least was found.
+    tier: Option<Tier>,
+}
+
+/// Reads a cursor.
+fn cursor(after: Option<&str>) -> Result<Option<Cursor>, Failed> {
+    let read = after.map(|text| {
+        Cursor::read(text).ok_or_else(|| {
+            Failed::bad("the query: after is to be the `next` of an answer of this path")
+        })
+    });
+    read.transpose()
+}
+
+pub(in crate::console) async fn clusters(
+    State(shared): State<Shared>,
+    Asked(ClustersOf { after, min, tier }): Asked<ClustersOf>,
+) -> Result<Json<Listed<Dups>>, Failed> {
+    let from = cursor(after.as_deref())?;
+    let command = command(&["dups", "--json"], &shared.crawl()?.directory);
+    let filter = ClusterFilter { min, tier };
+    let list = shared.read(move |view| inspect::clusters(view, from.as_ref(), filter));
+    let list = list.await?;
+    Ok(Json(Listed { list, command }))
+}
+
+/// Where the members of a cluster go on.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::console) struct ClusterOf {
+    /// The `next` of the answer after which this one goes on.
+    after: Option<String>,
+}
+
+/// A cluster.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::console) struct ClusterAnswer {
+    #[serde(flatten)]
+    cluster: Cluster,
+    /// Where its members go on; null at the end.
+    next: Option<Cursor>,
+}
+
+pub(in crate::console) async fn cluster(
+    State(shared): State<Shared>,
+    Named(id): Named,
+    Asked(ClusterOf { after }): Asked<ClusterOf>,
+) -> Result<Json<Listed<ClusterAnswer>>, Failed> {
+    let number = id.parse::<u64>();
+    let number =
+        number.map_err(|_| Failed::bad(format!("the path: {id:?} is no id of a cluster")))?;
+    let from = cursor(after.as_deref())?;
+    let found = shared.read(move |view| inspect::cluster(view, number, from.as_ref()));
+    let found = found.await?;
+    let (cluster, next) = found
+        .ok_or_else(|| Failed::not_found(format!("there is no cluster {id}, or no longer")))?;
+    let words = ["dups", "--json"];
+    Ok(Json(Listed {
+        list: ClusterAnswer { cluster, next },
+        command: command(&words, &shared.crawl()?.directory),
+    }))
 }
 
 /// An answer for which every page is read: it is made once for all who ask meanwhile, and kept.
