@@ -23,7 +23,7 @@ use super::routes::questions::{
     ClusterAnswer, ClusterOf, ClustersOf, OfUrl, ReportOf, SimilarAnswer, SimilarTo,
 };
 use super::routes::status::{ConfigAnswer, StatusAnswer};
-use super::routes::steer::{Done, Nothing, Retry, Seeds, Set, SetAnswer, Stop};
+use super::routes::steer::{Done, HeldAnswer, Nothing, Retry, Seeds, Set, SetAnswer, Stop};
 use super::routes::{follow, health, hosts, metrics, page, questions, status, steer};
 use super::{Hub, Shared};
 use crate::engine::{CrawlEvent, Omissions, Retried, SeedsAdded, Series};
@@ -299,6 +299,16 @@ fn steering() -> Vec<Route> {
             "/api/v1/retry",
             "Puts URLs that were given up back in their queues.",
             post(steer::retry),
+        ),
+        Route::post::<Nothing, Listed<HeldAnswer>>(
+            "/api/v1/hosts/{host}/hold",
+            "Makes no visits of a host until it is released.",
+            post(steer::hold),
+        ),
+        Route::post::<Nothing, Listed<HeldAnswer>>(
+            "/api/v1/hosts/{host}/release",
+            "Lets a host go on that is held.",
+            post(steer::release),
         ),
         Route::post::<Nothing, Listed<Retried>>(
             "/api/v1/hosts/{host}/retry",

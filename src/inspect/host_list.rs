@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 use serde::{Deserialize, Serialize};
 
 use super::{Error, HostNow};
-use crate::frontier::{HostState, Moment};
+use crate::frontier::{HeldHosts, HostState, Moment};
 use crate::store::{Store, Table, decode, for_each};
 
 /// By what hosts are sorted, greatest first.
@@ -54,6 +54,8 @@ impl HostPlace {
 pub enum HostDoing {
     /// It failed so often that it is left alone for a while.
     Parked,
+    /// A person holds it.
+    Held,
     /// URLs wait, and so does it: for its delay, or after a failure.
     Waiting,
     /// URLs wait, and it can be visited.
@@ -101,6 +103,7 @@ pub fn list_hosts(
 ) -> Result<HostList, Error> {
     let part = part.to_ascii_lowercase();
     let now = Moment::of_micros(jiff::Timestamp::now().as_microsecond());
+    let held = HeldHosts::read(store)?;
     let mut list = HostList::default();
     let mut greatest = BinaryHeap::new();
     for_each(store, Table::Hosts, &[], &mut |key, row| {
@@ -117,7 +120,7 @@ pub fn list_hosts(
         }
         let place = HostPlace(value, Reverse(name.clone().into_owned()));
         if after.is_none_or(|after| place < *after) {
-            greatest.push(Kept((Reverse(place), row_of(&name, &state, now))));
+            greatest.push(Kept((Reverse(place), row_of(&name, &state, now, &held))));
             if greatest.len() > most + 1 {
                 greatest.pop();
             }
@@ -168,24 +171,26 @@ fn value(sort: HostSort, state: &HostState) -> u64 {
 }
 
 /// The row of one host.
-pub(super) fn row_now(name: &str, state: &HostState) -> HostRow {
+pub(super) fn row_now(store: &dyn Store, name: &str, state: &HostState) -> Result<HostRow, Error> {
     let now = Moment::of_micros(jiff::Timestamp::now().as_microsecond());
-    row_of(name, state, now)
+    Ok(row_of(name, state, now, &HeldHosts::read(store)?))
 }
 
-fn row_of(name: &str, state: &HostState, now: Moment) -> HostRow {
+fn row_of(name: &str, state: &HostState, now: Moment, held: &HeldHosts) -> HostRow {
+    let host = HostNow::of(name, state).with_held(held);
     HostRow {
-        host: HostNow::of(name, state),
         bytes: state.bytes,
         judged: state.judged,
         duplicates: state.duplicates,
         time_ms: state.millis,
         state: match state.parked {
+            _ if host.held.is_some() => HostDoing::Held,
             true => HostDoing::Parked,
             false if state.queued == 0 => HostDoing::Idle,
             false if state.due > now => HostDoing::Waiting,
             false => HostDoing::Due,
         },
+        host,
     }
 }
 

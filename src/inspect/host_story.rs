@@ -31,7 +31,7 @@ pub struct HostStory {
     /// Kinds of its URLs that say nothing new, or did: at most 100, those that are deferred first.
     pub kinds: Vec<LearnedKind>,
     /// Its last visits that the end of the log has, at most 20, latest first.
-    pub visits: Vec<VisitSeen>,
+    pub last_visits: Vec<VisitSeen>,
 }
 
 /// What the robots.txt of a host says.
@@ -84,10 +84,10 @@ pub(crate) fn host_story(
     kinds.sort_by_key(|kind| !kind.closed);
     kinds.truncate(KINDS);
     Ok(Some(HostStory {
-        row: row_now(host.as_str(), &state),
+        row: row_now(store, host.as_str(), &state)?,
         robots: robots_of(view, host, &state)?,
         kinds,
-        visits: last_visits(data, host, VISITS),
+        last_visits: last_visits(data, host, VISITS),
     }))
 }
 

@@ -82,6 +82,7 @@ mod tls;
 
 mod config;
 mod config_documents;
+mod console;
 mod convert;
 mod daemon;
 mod packaging;

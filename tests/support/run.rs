@@ -155,6 +155,20 @@ impl Running {
         assert!(self.says_before_its_end(part), "no line with {part:?}");
     }
 
+    /// Waits for the line of standard error with this, and returns it.
+    #[track_caller]
+    pub(crate) fn line_with(&self, part: &str) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) if line.contains(part) => return line,
+                Ok(_) => {}
+                Err(error) => panic!("no line with {part:?}: {error}"),
+            }
+        }
+    }
+
     /// Waits until standard error has a line with this, or has ended.
     #[track_caller]
     pub(crate) fn says_before_its_end(&self, part: &str) -> bool {

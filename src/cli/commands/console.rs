@@ -1,6 +1,6 @@
 //! The console of a crawl: where it listens, and the settings that it shows and changes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -31,12 +31,19 @@ impl ConsoleFlags {
     /// Those that were given.
     pub(super) fn flags(&self) -> impl Iterator<Item = Flag> {
         // The next run may be started elsewhere.
-        let token = self.token_file.as_ref().map(|path| {
-            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        let anywhere = |path: &Path| {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
             path.display().to_string()
+        };
+        let token = self.token_file.as_deref().map(anywhere);
+        let listen = self.listen.as_ref().map(|listen| {
+            match listen.strip_prefix("unix:").filter(|path| !path.is_empty()) {
+                Some(path) => format!("unix:{}", anywhere(Path::new(path))),
+                None => listen.clone(),
+            }
         });
         let given = [
-            ("--listen", "daemon.listen", self.listen.clone()),
+            ("--listen", "daemon.listen", listen),
             ("--token-file", "daemon.token_file", token),
         ];
         given.into_iter().filter_map(|(name, key, value)| {

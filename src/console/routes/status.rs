@@ -84,6 +84,7 @@ pub(in crate::console) async fn status(
         handover: watch.handover(),
         ..now.status
     };
+    now.status.note_held(&watch.held());
     let state = match gauges.limit {
         _ if crawl.handles.stop.is_stopped() => Going::Stopping,
         Limit::Ending => Going::Stopping,

@@ -123,6 +123,54 @@ pub(in crate::console) async fn retry_host(
     retried(&shared, classes.collect(), Some(pattern)).await
 }
 
+/// Which hosts are held, or let go on.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::console) struct HeldAnswer {
+    /// Whether it has taken effect: no visit of theirs is in progress.
+    done: bool,
+    /// Those for which that is new; null if a visit is still in progress.
+    hosts: Option<Vec<String>>,
+}
+
+pub(in crate::console) async fn hold(
+    State(shared): State<Shared>,
+    Named(host): Named,
+    Sent(Nothing {}): Sent<Nothing>,
+) -> Result<Json<Listed<HeldAnswer>>, Failed> {
+    let host = host_of(&host)?.as_str().to_owned();
+    let command = command(&["pause", "--host", &host], &shared.crawl()?.directory);
+    held(&shared, &Request::Hold { host }, command).await
+}
+
+pub(in crate::console) async fn release(
+    State(shared): State<Shared>,
+    Named(host): Named,
+    Sent(Nothing {}): Sent<Nothing>,
+) -> Result<Json<Listed<HeldAnswer>>, Failed> {
+    let host = host_of(&host)?.as_str().to_owned();
+    let command = command(&["resume", "--host", &host], &shared.crawl()?.directory);
+    held(&shared, &Request::Release { host }, command).await
+}
+
+async fn held(
+    shared: &Hub,
+    request: &Request,
+    command: String,
+) -> Result<Json<Listed<HeldAnswer>>, Failed> {
+    let list = match done(shared, request).await? {
+        Response::Held { hosts } => HeldAnswer {
+            done: true,
+            hosts: Some(hosts),
+        },
+        Response::Pausing { .. } => HeldAnswer {
+            done: false,
+            hosts: None,
+        },
+        other => return Err(unexpected(&other)),
+    };
+    Ok(Json(Listed { list, command }))
+}
+
 /// The host that a path names.
 pub(in crate::console) fn host_of(text: &str) -> Result<HostKey, Failed> {
     HostKey::parse(text).ok_or_else(|| {
