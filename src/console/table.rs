@@ -164,7 +164,7 @@ fn about_itself() -> Vec<Route> {
         ),
         Route::get::<()>(
             "/metrics",
-            "Counters and gauges for Prometheus, as OpenMetrics.",
+            "Counters and gauges for Prometheus.",
             get(metrics::metrics),
         )
         .file("application/openmetrics-text"),
