@@ -11,7 +11,9 @@ mod connections;
 mod guard;
 mod kept;
 mod listen;
+mod metrics;
 mod openapi;
+mod route;
 mod routes;
 mod stream;
 mod table;
@@ -114,6 +116,7 @@ struct Hub {
     /// Steps of the committer, and when they became so many.
     beats: Mutex<Option<(u64, Instant)>>,
     kept: routes::Answers,
+    scrapes: metrics::Scrapes,
 }
 
 impl Console {
@@ -142,6 +145,7 @@ impl Console {
             description: OnceLock::new(),
             beats: Mutex::default(),
             kept: routes::Answers::default(),
+            scrapes: metrics::Scrapes::default(),
         });
         let router = table::router(&hub);
         let thread = thread::Builder::new()

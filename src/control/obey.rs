@@ -31,20 +31,14 @@ pub async fn obey(request: &Request, handles: &Handles) -> Response {
     } = handles;
     match request {
         Request::Pause => match tokio::time::timeout(PAUSE_TIMEOUT, control.pause()).await {
-            Ok(Ok(())) => {
-                tracing::info!("paused");
-                Response::Done
-            }
+            Ok(Ok(())) => Response::Done,
             Ok(Err(over)) => refused(over),
             Err(_) => Response::Pausing {
                 fetching: watch.gauges().fetching,
             },
         },
         Request::Resume => match control.resume().await {
-            Ok(()) => {
-                tracing::info!("resumed");
-                Response::Done
-            }
+            Ok(()) => Response::Done,
             Err(over) => refused(over),
         },
         Request::Hold { host } => hold(control, host, true).await,

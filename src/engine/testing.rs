@@ -9,13 +9,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tempfile::TempDir;
+use tokio::sync::watch;
 
 use super::commit::Committer;
+use super::history::History;
 use super::messages::Opening;
 use super::open::{self, DataDirectory};
 use super::options::{ArchiveOptions, Options};
 use super::ring::analysts::Analysts;
 use super::ring::convert::ConvertOptions;
+use super::ring::observe::{Gauges, MemoryUse, Watch};
 use super::ring::reading::Reader;
 use super::ring::turns::Turn;
 use super::view::View;
@@ -130,6 +133,29 @@ impl World {
             directory,
             place,
             now: 20_000 * DAY,
+        }
+    }
+
+    /// What observes the crawl, as a run gives it.
+    pub(crate) fn watch(&self) -> Watch {
+        let committer = self.committer.as_ref().expect("it crawls");
+        let now = Moment(self.now);
+        Watch {
+            counters: committer.counters.subscribe(),
+            deferred: committer.deferred.subscribe(),
+            gauges: watch::channel(Gauges::default()).1,
+            memory: [
+                watch::channel(MemoryUse::default()).1,
+                committer.memory.subscribe(),
+            ],
+            pulse: committer.pulse.clone(),
+            shares: [].into(),
+            handover: watch::channel(Vec::new()).1,
+            saved: committer.saved.subscribe(),
+            held: committer.held.subscribe(),
+            meters: committer.meters.clone(),
+            history: History::open(self.place.path(), now),
+            events: committer.events.clone(),
         }
     }
 

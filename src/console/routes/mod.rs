@@ -3,6 +3,7 @@
 pub(super) mod follow;
 pub(super) mod health;
 pub(super) mod hosts;
+pub(super) mod metrics;
 pub(super) mod page;
 pub(super) mod questions;
 pub(super) mod status;

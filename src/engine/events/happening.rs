@@ -8,6 +8,9 @@ use super::kind::EventKind;
 use crate::frontier::{Moment, Spender, Trouble};
 use crate::url::HostKey;
 
+/// Under which name the log has what a person told the crawl.
+const CONTROL: &str = "gleaner::control";
+
 /// Something that happened.
 #[derive(Debug, Clone)]
 pub(crate) enum Happening {
@@ -211,8 +214,11 @@ impl Happening {
     /// Says it to the log, with what programs look for in fields.
     pub(super) fn log(&self) {
         match self {
-            // Whoever carries out a command logs it.
-            Self::Paused | Self::Resumed | Self::Reloaded | Self::SeedsAdded { .. } => {}
+            // A daemon logs what it is told by default, as that of the room `control`.
+            Self::Paused => tracing::info!(target: CONTROL, "paused"),
+            Self::Resumed => tracing::info!(target: CONTROL, "resumed"),
+            // Whoever reads them logs where they are from.
+            Self::Reloaded | Self::SeedsAdded { .. } => {}
             Self::Parked {
                 host,
                 until,
@@ -224,8 +230,12 @@ impl Happening {
                 tracing::info!(%host, until, failures, trouble, "host is parked");
             }
             Self::Unparked { host } => tracing::info!(%host, "host is no longer parked"),
-            Self::Held { host, queued } => tracing::info!(%host, queued, "host is held"),
-            Self::Released { host, queued } => tracing::info!(%host, queued, "host is released"),
+            Self::Held { host, queued } => {
+                tracing::info!(target: CONTROL, %host, queued, "host is held");
+            }
+            Self::Released { host, queued } => {
+                tracing::info!(target: CONTROL, %host, queued, "host is released");
+            }
             Self::Closed { host, .. } | Self::Opened { host, .. } => {
                 tracing::info!("host {host}: {}", self.text());
             }

@@ -1,0 +1,203 @@
+//! Tests of the metrics: names, types and labels, as docs/operations.md lists them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::*;
+use crate::engine::testing::{World, html};
+
+/// What a scrape says: the type of each metric, and its samples as (name, labels, value).
+#[derive(Debug, Default)]
+struct Scrape {
+    kinds: BTreeMap<String, String>,
+    samples: Vec<(String, String, f64)>,
+}
+
+/// Reads the text format (OpenMetrics 1.0.0), and fails on what is not in it.
+fn parse(text: &str) -> Scrape {
+    let mut scrape = Scrape::default();
+    let mut metric = String::new();
+    let body = text.strip_suffix("# EOF\n").expect("it has an end");
+    for line in body.lines() {
+        if let Some(rest) = line.strip_prefix("# HELP ") {
+            let (name, help) = rest.split_once(' ').expect("a name and a text");
+            assert!(help.ends_with('.') && !help.ends_with(".."), "{line}");
+            metric = name.to_owned();
+            continue;
+        }
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = rest.split_once(' ').expect("a name and a type");
+            assert_eq!(name, metric, "each metric has a help");
+            let before = scrape.kinds.insert(name.to_owned(), kind.to_owned());
+            assert_eq!(before, None, "{name} is there twice");
+            continue;
+        }
+        let (name, value) = line.rsplit_once(' ').expect("a sample");
+        let (name, labels) = match name.split_once('{') {
+            Some((name, labels)) => (name, labels.strip_suffix('}').expect("labels")),
+            None => (name, ""),
+        };
+        let suffixes: &[&str] = match scrape.kinds[&metric].as_str() {
+            "counter" => &["_total"],
+            "gauge" => &[""],
+            "histogram" => &["_bucket", "_sum", "_count"],
+            "info" => &["_info"],
+            other => panic!("{metric} is of type {other}"),
+        };
+        let is_named = |suffix: &&str| name == format!("{metric}{suffix}");
+        assert!(suffixes.iter().any(|suffix| is_named(suffix)), "{line}");
+        let value = value.parse().expect("a number");
+        scrape
+            .samples
+            .push((name.to_owned(), labels.to_owned(), value));
+    }
+    let names: BTreeSet<_> = scrape
+        .samples
+        .iter()
+        .map(|(name, labels, _)| (name, labels))
+        .collect();
+    assert_eq!(names.len(), scrape.samples.len(), "a sample is there twice");
+    scrape
+}
+
+impl Scrape {
+    #[track_caller]
+    fn value(&self, name: &str, labels: &str) -> f64 {
+        let mut found = self
+            .samples
+            .iter()
+            .filter(|it| it.0 == name && it.1 == labels);
+        found
+            .next()
+            .unwrap_or_else(|| panic!("no {name}{{{labels}}}"))
+            .2
+    }
+}
+
+/// A crawl with some pages, and its metrics.
+fn crawled(hosts: usize) -> (World, Scrape) {
+    let mut world = World::new();
+    let words: Vec<_> = (0..80).map(|word| format!("word{}", word * word)).collect();
+    for host in 0..hosts {
+        let url = format!("http://h{host}.example/");
+        world.visit(&url, &html("<title>The same</title>", &words));
+    }
+    let metrics = Metrics::new(world.watch(), world.place.path());
+    let scrape = parse(&metrics.text());
+    (world, scrape)
+}
+
+#[test]
+fn metrics_have_the_names_and_types_that_are_documented() {
+    let (_world, scrape) = crawled(3);
+    let docs = include_str!("../../../docs/operations.md");
+    let documented: BTreeMap<String, String> = docs
+        .lines()
+        .filter_map(|line| {
+            let mut cells = line.strip_prefix("| `")?.split(" | ");
+            let name = cells.next()?.trim_end_matches('`');
+            let name = name.split('{').next()?;
+            let is_metric = name.starts_with("gleaner_") || name.starts_with("process_");
+            is_metric.then(|| (name.to_owned(), cells.next().unwrap_or_default().to_owned()))
+        })
+        .collect();
+    let name = |(name, kind): (&String, &String)| {
+        let suffix = match kind.as_str() {
+            "counter" => "_total",
+            "info" => "_info",
+            _ => "",
+        };
+        (format!("{name}{suffix}"), kind.clone())
+    };
+    let scraped: BTreeMap<String, String> = scrape.kinds.iter().map(name).collect();
+    // Those of files that leave are there only where files leave.
+    let missing: Vec<_> = documented
+        .iter()
+        .filter(|it| scraped.get(it.0) != Some(it.1))
+        .collect();
+    assert!(
+        missing
+            .iter()
+            .all(|it| it.0.starts_with("gleaner_handover_")),
+        "{missing:?}"
+    );
+    let unsaid: Vec<_> = scraped
+        .keys()
+        .filter(|name| !documented.contains_key(*name))
+        .collect();
+    assert!(unsaid.is_empty(), "docs/operations.md lacks {unsaid:?}");
+}
+
+#[test]
+fn metrics_say_what_the_crawl_did() {
+    let (_world, scrape) = crawled(3);
+    assert_eq!(
+        scrape.value("gleaner_pages_total", "verdict=\"unique\""),
+        1.0
+    );
+    assert_eq!(scrape.value("gleaner_pages_total", "verdict=\"raw\""), 2.0);
+    assert_eq!(scrape.value("gleaner_statuses_total", "class=\"2xx\""), 3.0);
+    assert!(scrape.value("gleaner_saved_bytes_total", "tier=\"raw\"") > 50.0);
+    assert_eq!(scrape.value("gleaner_limit", "reason=\"starting\""), 1.0);
+    assert_eq!(scrape.value("gleaner_limit", "reason=\"politeness\""), 0.0);
+    assert!(scrape.value("gleaner_commits_total", "") >= 3.0);
+    let count = scrape.value("gleaner_commit_seconds_count", "");
+    assert_eq!(
+        scrape.value("gleaner_commit_seconds_bucket", "le=\"+Inf\""),
+        count
+    );
+    assert!(count >= 3.0);
+    assert!(scrape.value("process_resident_memory_bytes", "") > 1e6);
+    assert!(scrape.value("process_start_time_seconds", "") > 1.5e9);
+}
+
+#[test]
+fn no_label_grows_with_the_crawl() {
+    let (_one, small) = crawled(1);
+    let (_many, large) = crawled(40);
+    let series = |scrape: &Scrape| -> BTreeSet<(String, String)> {
+        let samples = scrape.samples.iter();
+        samples
+            .map(|(name, labels, _)| (name.clone(), labels.clone()))
+            .collect()
+    };
+    // Forty hosts have the series that two have: those of one, and those of duplicates.
+    let (_two, two) = crawled(2);
+    assert_eq!(series(&large), series(&two));
+    assert!(series(&small).is_subset(&series(&two)));
+    assert!(
+        !series(&large)
+            .iter()
+            .any(|(_, labels)| labels.contains("example"))
+    );
+}
+
+#[test]
+fn dashboard_and_alerts_ask_for_metrics_that_there_are() {
+    let (_world, scrape) = crawled(2);
+    let known = |name: &str| {
+        let of = |suffix: &str| name.strip_suffix(suffix).unwrap_or(name).to_owned();
+        let kind = |name: &str| scrape.kinds.get(name).map(String::as_str);
+        kind(name) == Some("gauge")
+            || kind(&of("_bucket")) == Some("histogram")
+            || kind(&of("_total")) == Some("counter") && name.ends_with("_total")
+            || name.starts_with("gleaner_handover_")
+    };
+    for text in [
+        include_str!("../../../config/monitoring/alerts.yml"),
+        include_str!("../../../config/monitoring/grafana.json"),
+    ] {
+        let words = text.split(|it: char| !it.is_ascii_alphanumeric() && it != '_');
+        let names = words.filter(|it| it.starts_with("gleaner_") || it.starts_with("process_"));
+        let names: BTreeSet<_> = names.collect();
+        assert!(names.len() >= 8);
+        let unknown: Vec<_> = names.iter().filter(|name| !known(name)).collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
+    }
+    let dashboard: serde_json::Value =
+        serde_json::from_str(include_str!("../../../config/monitoring/grafana.json")).unwrap();
+    assert!(
+        dashboard["panels"]
+            .as_array()
+            .is_some_and(|it| it.len() > 10)
+    );
+}
