@@ -1,5 +1,5 @@
-//! What the console says of itself: the description of its routes in the form of `OpenAPI` 3.1, made
-//! from their table and from the types that they read and write.
+//! What the console says of itself: the description of its routes in the form of `OpenAPI` 3.1,
+//! made from their table and from the types that they read and write.
 //!
 //! The schemas are those of `schemars`, whose derive follows the attributes of serde, so that they
 //! say what is sent and not what somebody has written beside it; they are JSON Schema 2020-12,
