@@ -1,8 +1,8 @@
 //! The connections of the console, and how they stay few.
 //!
-//! Whoever can connect can also be slow. A connection that waits for a request gives way to one that
-//! comes, the one that has waited longest first; one that sends its head or takes its answer too
-//! slowly is closed. So no client keeps others out, and none makes the process grow.
+//! Whoever can connect can also be slow. A connection that waits for a request gives way to one
+//! that comes, the one that has waited longest first; one that sends its head or takes its answer
+//! too slowly is closed. So no client keeps others out, and none makes the process grow.
 
 use std::collections::BTreeMap;
 use std::future::Future;

@@ -16,7 +16,6 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use super::answer::Failed;
-use super::listen::is_loopback;
 
 /// Requests a second of one client that read the store.
 const READS_A_SECOND: u32 = 50;
@@ -59,6 +58,11 @@ impl std::fmt::Debug for Token {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("(hidden)")
     }
+}
+
+/// Whether only this machine reaches an address.
+pub(super) fn is_loopback(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
 }
 
 /// Who may come.

@@ -3,12 +3,12 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs as _};
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs as _};
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use super::guard::{Access, Token};
+use super::guard::{Access, Token, is_loopback};
 
 /// The least number of bytes of a token.
 const LEAST_TOKEN: usize = 32;
@@ -132,11 +132,6 @@ fn addresses(given: &str) -> Result<(Vec<SocketAddr>, bool), ListenError> {
     }
     let is_own = found.iter().all(|it| is_loopback(it.ip()));
     Ok((found, is_own))
-}
-
-/// Whether only this machine reaches an address.
-pub(super) fn is_loopback(address: IpAddr) -> bool {
-    address.to_canonical().is_loopback()
 }
 
 fn tcp(given: &str, addresses: &[SocketAddr]) -> Result<Socket, ListenError> {

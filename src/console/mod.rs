@@ -13,6 +13,7 @@ mod kept;
 mod listen;
 mod metrics;
 mod openapi;
+mod route;
 mod routes;
 mod saved;
 mod stream;

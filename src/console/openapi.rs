@@ -1,19 +1,19 @@
-//! What the console says of itself: the description of its routes in the form of OpenAPI 3.1, made
-//! from their table and from the types that they read and write.
+//! What the console says of itself: the description of its routes in the form of `OpenAPI` 3.1,
+//! made from their table and from the types that they read and write.
 //!
 //! The schemas are those of `schemars`, whose derive follows the attributes of serde, so that they
-//! say what is sent and not what somebody has written beside it; they are JSON Schema 2020-12, which
-//! is what OpenAPI 3.1 uses.
+//! say what is sent and not what somebody has written beside it; they are JSON Schema 2020-12,
+//! which is what `OpenAPI` 3.1 uses.
 
 use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::answer::FailedBody;
-use super::table::{Gives, Route, routes};
+use super::route::{Gives, Route};
 
 /// The description of the routes.
-pub(super) fn openapi() -> Value {
+pub(super) fn openapi(routes: Vec<Route>) -> Value {
     let settings = || {
         SchemaSettings::draft2020_12().with(|it| {
             it.definitions_path = "/components/schemas".into();
@@ -23,7 +23,7 @@ pub(super) fn openapi() -> Value {
     let mut sent = settings().for_serialize().into_generator();
     let mut read = settings().for_deserialize().into_generator();
     let mut paths = Map::new();
-    for route in routes() {
+    for route in routes {
         let operation = operation(&route, &mut read, &mut sent);
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         path[route.method.as_str().to_ascii_lowercase()] = operation;
@@ -77,7 +77,17 @@ fn say_null(value: &mut Value) {
 
 fn operation(route: &Route, read: &mut SchemaGenerator, sent: &mut SchemaGenerator) -> Value {
     let mut parameters: Vec<Value> = in_path(route.path)
-        .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string", "minLength": 1}}))
+        .map(|name| {
+            let schema = match name {
+                // Scheme, name and port, as it stands in the list of hosts.
+                "host" => {
+                    json!({"type": "string", "pattern": "^https?://[a-z0-9.-]+(:[0-9]{1,5})?$"})
+                }
+                "id" => json!({"type": "string", "pattern": "^[0-9]{1,18}$"}),
+                _ => json!({"type": "string", "minLength": 1}),
+            };
+            json!({"name": name, "in": "path", "required": true, "schema": schema})
+        })
         .collect();
     if let Some(query) = route.query {
         parameters.extend(in_query(query(read)));

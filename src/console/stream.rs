@@ -202,8 +202,10 @@ pub(super) struct Pages {
     pub(super) after: Position,
     pub(super) follow: bool,
     pub(super) unique: bool,
-    /// Whether texts are read, and in which form.
-    pub(super) text: Option<Option<Markup>>,
+    /// Whether texts are read.
+    pub(super) text: bool,
+    /// The form of the texts, if they are no plain text.
+    pub(super) markup: Option<Markup>,
 }
 
 /// The pages that are read of the log, and how far.
@@ -295,8 +297,8 @@ pub(super) async fn pages(shared: &Shared, pages: Pages) -> Result<Response, Fai
     })
 }
 
-/// The next batch of lines, if there is one, and whether there may be more; `None` if the log or the
-/// archive cannot be read.
+/// The next batch of lines, if there is one, and whether there may be more; `None` if the log or
+/// the archive cannot be read.
 async fn next(hub: &Hub, mut reading: Reading) -> Option<(Reading, (Option<Bytes>, bool))> {
     let turn = Arc::clone(&hub.following).acquire_owned().await.ok()?;
     let read = tokio::task::spawn_blocking(move || {
@@ -316,15 +318,16 @@ async fn next(hub: &Hub, mut reading: Reading) -> Option<(Reading, (Option<Bytes
 impl Reading {
     /// Lines of output, and whether there may be more.
     fn batch(&mut self) -> Result<(Option<Bytes>, bool), String> {
-        /// Lines of the log that are read for a batch: most may be of visits that are not asked for.
+        /// Lines of the log that are read for a batch: most may be of visits that are not asked
+        /// for.
         const LINES: usize = 10_000;
         let filter = Filter {
             unique: self.pages.unique,
             ..Filter::default()
         };
         let want = Want {
-            text: self.pages.text.is_some(),
-            markup: self.pages.text.flatten(),
+            text: self.pages.text,
+            markup: self.pages.markup,
             ..Want::default()
         };
         let mut text = Vec::new();

@@ -8,14 +8,15 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::{MethodRouter, get, post};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use axum::routing::{get, post};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::answer::{Failed, Json, Listed, json};
 use super::guard::{Ends, HEADERS, Needs};
 use super::openapi::openapi;
+use super::route::Route;
 use super::routes::follow::{EventsOf, HistoryOf, PagesOf};
 use super::routes::health::Health;
 use super::routes::hosts::{HostsAnswer, HostsOf};
@@ -29,104 +30,6 @@ use super::routes::{follow, health, hosts, metrics, page, questions, status, ste
 use super::{Hub, Shared};
 use crate::engine::{CrawlEvent, Omissions, Retried, SeedsAdded, Series};
 use crate::inspect::{Dups, HostStory, Learned, Marked, MarksNow, NotFetched, Report, Why};
-
-/// A route.
-pub(super) struct Route {
-    pub(super) method: Method,
-    pub(super) path: &'static str,
-    /// One sentence.
-    pub(super) about: &'static str,
-    pub(super) needs: Needs,
-    /// What it is asked in the query.
-    pub(super) query: Option<Makes>,
-    /// What it is sent.
-    pub(super) body: Option<Makes>,
-    /// What it answers.
-    pub(super) gives: Gives,
-    serve: MethodRouter<Shared>,
-}
-
-/// Makes the schema of a type.
-pub(super) type Makes = fn(&mut SchemaGenerator) -> Schema;
-
-/// What is answered.
-pub(super) enum Gives {
-    /// An object of JSON.
-    Json(Makes),
-    /// Lines of JSON, in one of these forms.
-    Lines(&'static [&'static str], Makes),
-    /// What has another form.
-    File(&'static str),
-}
-
-impl Route {
-    /// One that reads what is in memory.
-    fn get<A: JsonSchema>(
-        path: &'static str,
-        about: &'static str,
-        serve: MethodRouter<Shared>,
-    ) -> Self {
-        Self {
-            method: Method::GET,
-            path,
-            about,
-            needs: Needs::default(),
-            query: None,
-            body: None,
-            gives: Gives::Json(|schemas| schemas.subschema_for::<A>()),
-            serve,
-        }
-    }
-
-    /// One that changes something.
-    fn post<B: JsonSchema, A: JsonSchema>(
-        path: &'static str,
-        about: &'static str,
-        serve: MethodRouter<Shared>,
-    ) -> Self {
-        Self {
-            method: Method::POST,
-            needs: Needs {
-                writes: true,
-                ..Needs::default()
-            },
-            body: Some(|schemas| schemas.subschema_for::<B>()),
-            ..Self::get::<A>(path, about, serve)
-        }
-    }
-
-    /// It is asked this in the query.
-    fn asks<Q: JsonSchema>(mut self) -> Self {
-        self.query = Some(Q::json_schema);
-        self
-    }
-
-    /// It reads the store, or files of the crawl.
-    fn reads(mut self) -> Self {
-        self.needs.store = true;
-        self
-    }
-
-    /// It has nothing of the crawl.
-    fn open(mut self) -> Self {
-        self.needs.is_open = true;
-        self
-    }
-
-    /// It answers with a line for each of its answers.
-    fn lines(mut self, types: &'static [&'static str]) -> Self {
-        if let Gives::Json(schema) = self.gives {
-            self.gives = Gives::Lines(types, schema);
-        }
-        self
-    }
-
-    /// It answers with what is no JSON.
-    fn file(mut self, mime: &'static str) -> Self {
-        self.gives = Gives::File(mime);
-        self
-    }
-}
 
 /// Every route.
 pub(super) fn routes() -> Vec<Route> {
@@ -357,7 +260,7 @@ fn steering() -> Vec<Route> {
 }
 
 async fn description(State(shared): State<Shared>) -> Response {
-    let made = || serde_json::to_vec(&openapi()).unwrap_or_default();
+    let made = || serde_json::to_vec(&openapi(routes())).unwrap_or_default();
     json(shared.description.get_or_init(made).clone().into())
 }
 

@@ -4,8 +4,9 @@
 //! they say. So it works beside a crawl that runs, and what it gives depends on nothing but the
 //! data and the question. Nothing in a data directory is changed.
 //!
-//! `reading.rs` finds pages and their texts and `page_out.rs` gives them as JSON (`gleaner pages` too), `filter.rs` says which are
-//! wanted, `walk.rs` goes through several crawls on all cores. The other files write: `output.rs`
+//! `reading.rs` finds pages and their texts and `page_out.rs` gives them as JSON (`gleaner pages`
+//! too), `filter.rs` says which are wanted, `walk.rs` goes through several crawls on all cores. The
+//! other files write: `output.rs`
 //! files of a bounded size, which have their names when they are whole (`staged.rs`), `manifest.rs`
 //! what is in them, `wet.rs` texts as WARC records, `wacz/` packages for players of archives,
 //! `parquet/` tables of pages, `cc_index/` tables of captures.

@@ -520,7 +520,7 @@ fn who_follows_pages_misses_none_and_reads_none_twice() {
     read.extend(console.follow(&path));
     console.stop();
     let urls: Vec<&str> = read.iter().map(|it| text(it, "url")).collect();
-    let all = crawl.told(&["pages", "--no-text"]);
+    let all = crawl.told(&["--no-text"]);
     let all: Vec<&str> = all.iter().map(|it| text(it, "url")).collect();
     assert_eq!(urls, all);
 }

@@ -2,6 +2,8 @@
 //!
 //! The environment of the process is read here and nowhere below.
 
+mod listening;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::num::NonZeroU32;
@@ -10,7 +12,6 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use super::console::ConsoleFlags;
 use crate::cli::output::Screen;
 use crate::cli::words::count;
 use crate::cli::{Failure, help, output};
@@ -18,6 +19,7 @@ use crate::config::{self, Config, Effective, Flag, Origin, Remembered, Size, Sou
 use crate::engine::Options;
 use crate::fetch::{CookieFile, MediaPattern};
 use crate::url::{self, HostKey};
+use listening::ConsoleFlags;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

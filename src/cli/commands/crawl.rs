@@ -1,5 +1,7 @@
 //! `gleaner crawl`: starts a crawl, or resumes one where its last run stopped.
 
+pub(super) mod console;
+pub(super) mod reload;
 pub(super) mod widening;
 
 use std::fs::File;
@@ -12,8 +14,6 @@ use anyhow::Context;
 use clap::Args;
 
 use super::config::SettingFlags;
-use super::console;
-use super::reload::Reloading;
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Screen};
 use crate::cli::progress::{self, Progress};
@@ -22,9 +22,10 @@ use crate::config::{self, Config, Effective, Size, Span};
 use crate::control::{ControlServer, Handles, ServeMode};
 use crate::engine::{self, Crawl, Ending, Failpoint, Opening, RunLimits, StopHandle, Summary};
 use crate::fetch::{FetchOptions, Guard, Refused};
-use crate::frontier::{RevisitPolicy, RobotsMode, Seed};
+use crate::frontier::{RevisitPolicy, Seed};
 use crate::seeds::{self, Source};
 use crate::url::Url;
+use reload::{Reloading, warn_of_ignored_robots};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -185,24 +186,6 @@ fn unless_lost(summary: &Summary) -> Result<(), Failure> {
     match summary.ending {
         Ending::Drained if summary.omissions.lost.lost > 0 => Err(Failure::Answered(Exit::Lost)),
         _ => Ok(()),
-    }
-}
-
-/// Warns whenever robots.txt is ignored.
-pub(super) fn warn_of_ignored_robots(config: &Config, screen: &Screen) {
-    let warn = |hosts: &str| {
-        screen.say(&format!(
-            "warning: ignoring robots.txt{hosts}; crawl only sites that you own or have permission to crawl"
-        ));
-    };
-    if config.crawl.robots == RobotsMode::Ignore {
-        return warn("");
-    }
-    for entry in &config.domain {
-        if entry.crawl.robots == Some(RobotsMode::Ignore) {
-            let hosts: Vec<String> = entry.hosts.iter().map(ToString::to_string).collect();
-            warn(&format!(" of {}", hosts.join(", ")));
-        }
     }
 }
 

@@ -8,9 +8,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::config::SettingFlags;
-use super::console;
-use super::crawl::{self, SeedArguments};
-use super::reload::Reloading;
+use super::crawl::reload::{Reloading, warn_of_ignored_robots};
+use super::crawl::{self, SeedArguments, console};
 use crate::cli::output::{self, Screen};
 use crate::cli::progress::{self, Progress};
 use crate::cli::signals::{self, Hangups};
@@ -64,7 +63,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     options.archive.max_age.get_or_insert(MAX_FILE_AGE);
     let sources = arguments.seeds.sources()?;
     crawl::check_seeds(&sources, config, screen)?;
-    crawl::warn_of_ignored_robots(config, screen);
+    warn_of_ignored_robots(config, screen);
     let stop = StopHandle::new();
     signals::listen(stop.clone(), screen.clone())?;
     // Must come before systemd is told that the daemon is ready to be reloaded.

@@ -2,12 +2,10 @@
 
 mod demo;
 
-mod console;
 mod control;
 mod crawl;
 mod daemon;
 mod forget;
-mod reload;
 mod retry;
 
 mod check;

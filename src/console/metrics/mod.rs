@@ -1,8 +1,8 @@
 //! `/metrics`: the figures of a crawl in the text format of OpenMetrics, which Prometheus and those
 //! like it scrape. Everything is read at the scrape.
 //!
-//! No label has a value that grows with the crawl: no host, no URL. Values are names of fixed lists,
-//! such as classes of failure.
+//! No label has a value that grows with the crawl: no host, no URL. Values are names of fixed
+//! lists, such as classes of failure.
 
 mod process;
 mod rising;

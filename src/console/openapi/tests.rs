@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::*;
+use crate::console::table::routes;
 
 /// Where schemas that have a name are.
 const NAMED: &str = "#/components/schemas/";
 
 #[test]
 fn every_route_is_described_and_every_name_is_there() {
-    let all = openapi();
+    let all = openapi(routes());
     let mut names = BTreeSet::new();
     for route in routes() {
         let method = route.method.as_str().to_ascii_lowercase();
@@ -53,7 +54,7 @@ fn the_documentation_is_what_the_table_says() {
 
 /// The routes as Markdown: the part of docs/api.md below its marker.
 fn markdown() -> String {
-    let all = openapi();
+    let all = openapi(routes());
     let schemas = &all["components"]["schemas"];
     let mut text = String::new();
     let mut paragraph = |it: &str| {

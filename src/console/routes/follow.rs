@@ -151,11 +151,8 @@ pub(in crate::console) async fn pages(
         after: after.transpose()?.unwrap_or_default(),
         follow,
         unique,
-        text: match text {
-            TextForm::None => None,
-            TextForm::Text => Some(None),
-            TextForm::Markdown => Some(Some(Markup::Markdown)),
-        },
+        text: !matches!(text, TextForm::None),
+        markup: matches!(text, TextForm::Markdown).then_some(Markup::Markdown),
     };
     stream::pages(&shared, pages).await
 }

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use super::config::SettingFlags;
-use super::crawl;
 use crate::cli::Failure;
+use crate::cli::commands::config::{SettingFlags, login};
 use crate::cli::output::{self, Screen};
-use crate::config::{self, Effective};
+use crate::config::{self, Config, Effective};
 use crate::console::{Setting, Settings};
 use crate::engine::{Control, LiveOptions, Options};
 use crate::fetch::CookieFile;
+use crate::frontier::RobotsMode;
 
 /// The settings of a crawl that runs.
-pub(super) struct Reloading {
+pub(in crate::cli::commands) struct Reloading {
     directory: PathBuf,
     control: Control,
     screen: Screen,
@@ -44,7 +44,7 @@ struct Changed {
 
 impl Reloading {
     /// Takes down with what a crawl began.
-    pub(super) fn begin(
+    pub(in crate::cli::commands) fn begin(
         (flags, directory): (&SettingFlags, &Path),
         effective: &Effective,
         control: Control,
@@ -67,12 +67,13 @@ impl Reloading {
     }
 
     /// The data directory.
-    pub(super) fn directory(&self) -> &Path {
+    pub(in crate::cli::commands) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Reads the settings again and says what has changed. An invalid configuration changes nothing.
-    pub(super) fn reload(&self) {
+    /// Reads the settings again and says what has changed. An invalid configuration changes
+    /// nothing.
+    pub(in crate::cli::commands) fn reload(&self) {
         let mut holding = self.holding.lock().unwrap_or_else(PoisonError::into_inner);
         let flags = holding.flags.clone();
         match self.apply(&mut holding, flags) {
@@ -92,12 +93,12 @@ impl Reloading {
         (self.adjust)(&mut options);
         let mut options = LiveOptions::from(&options);
         options.policies.block(config.read_block_lists()?);
-        options.login = super::config::login(config, &self.screen)?;
+        options.login = login(config, &self.screen)?;
         let mut changed = Changed {
             has_other_cookies: options.login != holding.login,
             ..Changed::default()
         };
-        let login = options.login.clone();
+        let logged_in = options.login.clone();
         let now = config::flatten(config);
         let names: BTreeSet<_> = holding.settings.keys().chain(now.keys()).cloned().collect();
         for name in names {
@@ -122,7 +123,7 @@ impl Reloading {
         runtime
             .block_on(self.control.change(options))
             .map_err(anyhow::Error::from)?;
-        holding.login = login;
+        holding.login = logged_in;
         for (name, ..) in &changed.live {
             match now.get(name) {
                 Some(value) => holding.settings.insert(name.clone(), value.clone()),
@@ -130,7 +131,7 @@ impl Reloading {
             };
         }
         if (changed.live.iter()).any(|(name, ..)| name.starts_with("crawl.robots")) {
-            crawl::warn_of_ignored_robots(config, &self.screen);
+            warn_of_ignored_robots(config, &self.screen);
         }
         effective.remembered().write(&self.directory)?;
         holding.flags = flags;
@@ -195,6 +196,24 @@ impl Settings for Reloading {
                 Ok(said.collect())
             }
             Err(failure) => Err(failure.in_words()),
+        }
+    }
+}
+
+/// Warns whenever robots.txt is ignored.
+pub(in crate::cli::commands) fn warn_of_ignored_robots(config: &Config, screen: &Screen) {
+    let warn = |hosts: &str| {
+        screen.say(&format!(
+            "warning: ignoring robots.txt{hosts}; crawl only sites that you own or have permission to crawl"
+        ));
+    };
+    if config.crawl.robots == RobotsMode::Ignore {
+        return warn("");
+    }
+    for entry in &config.domain {
+        if entry.crawl.robots == Some(RobotsMode::Ignore) {
+            let hosts: Vec<String> = entry.hosts.iter().map(ToString::to_string).collect();
+            warn(&format!(" of {}", hosts.join(", ")));
         }
     }
 }
