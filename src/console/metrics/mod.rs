@@ -41,7 +41,7 @@ impl Metrics {
             data: data.to_owned(),
             rising: Mutex::default(),
         }));
-        registry.register_collector(Box::new(Process::default()));
+        registry.register_collector(Box::new(Process));
         Self(registry)
     }
 
