@@ -70,7 +70,7 @@ fn about_itself() -> Vec<Route> {
             "Counters and gauges for Prometheus.",
             get(metrics::metrics),
         )
-        .file("application/openmetrics-text"),
+        .file("text/plain"),
         Route::get::<Index>("/api/v1", "What can be asked for.", get(index)),
     ]
 }

@@ -1,5 +1,5 @@
-//! `/metrics`: the figures of a crawl in the text format of OpenMetrics, which Prometheus and those
-//! like it scrape. Everything is read at the scrape.
+//! `/metrics`: the figures of a crawl in the text format of Prometheus, which those like it scrape,
+//! too. Everything is read at the scrape.
 //!
 //! No label has a value that grows with the crawl: no host, no URL. Values are names of fixed
 //! lists, such as classes of failure.
@@ -26,7 +26,7 @@ use self::rising::Rising;
 use crate::engine::{Durations, Limit, Watch};
 
 /// The content type of what [`Metrics::text`] returns.
-pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The metrics of a crawl.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Metrics {
             data: data.to_owned(),
             rising: Mutex::default(),
         }));
-        registry.register_collector(Box::new(Process::default()));
+        registry.register_collector(Box::new(Process));
         Self(registry)
     }
 
@@ -49,9 +49,35 @@ impl Metrics {
     fn text(&self) -> String {
         let mut text = String::with_capacity(16 << 10);
         // Writing to a string cannot fail.
-        let _ = text::encode(&mut text, &self.0);
-        text
+        let _ = text::encode_registry(&mut text, &self.0);
+        as_plain(&text)
     }
+}
+
+/// Turns the text format of OpenMetrics into that of Prometheus, which more programs read: there,
+/// the name of a counter has its suffix in all lines.
+fn as_plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len() + 512);
+    let mut help = None;
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# HELP ") {
+            help = rest.split_once(' ');
+            continue;
+        }
+        let Some((name, kind)) = line
+            .strip_prefix("# TYPE ")
+            .and_then(|it| it.split_once(' '))
+        else {
+            plain.extend([line, "\n"]);
+            continue;
+        };
+        let suffix = if kind == "counter" { "_total" } else { "" };
+        if let Some((_, help)) = help.take() {
+            plain.extend(["# HELP ", name, suffix, " ", help, "\n"]);
+        }
+        plain.extend(["# TYPE ", name, suffix, " ", kind, "\n"]);
+    }
+    plain
 }
 
 /// The metrics as they were last scraped. They are read once a second at most, however many ask.
@@ -176,8 +202,12 @@ impl Collector for Crawl {
         self.counters(to)?;
         self.gauges(to)?;
         self.durations(to)?;
-        let mut build = to.begin("gleaner_build", "Version of gleaner.", MetricType::Info)?;
-        build.encode_info(&[("version", env!("CARGO_PKG_VERSION"))])
+        to.gauges(
+            "gleaner_build_info",
+            "Version of gleaner; always 1.",
+            "version",
+            &mut [(env!("CARGO_PKG_VERSION"), 1)].into_iter(),
+        )
     }
 }
 

@@ -14,7 +14,7 @@ use super::Writer;
 #[derive(Debug, Default)]
 pub(super) struct Process;
 
-/// Fields of `/proc/self/stat` (proc_pid_stat(5)).
+/// Fields of `/proc/self/stat` (`proc_pid_stat(5)`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stat {
     /// Time in user and kernel mode, in ticks.

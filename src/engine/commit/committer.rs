@@ -457,7 +457,9 @@ impl Committer {
         (self.state, self.disk) = (prepared.state, prepared.disk);
         self.texts.committed(shelved);
         self.move_scope(moved);
-        happened.iter().for_each(|it| self.events.tell(it));
+        for it in &happened {
+            self.events.tell(it);
+        }
         self.tell_closed();
         self.log.acknowledge()?;
         receipts
@@ -467,7 +469,7 @@ impl Committer {
                 self.events.tell(&Happening::UsedUp {
                     by: used_up.by.clone(),
                     setting: used_up.setting,
-                })
+                });
             });
         if prepared.delta_bytes > 0 {
             let (delta, bytes) = (&prepared.delta, prepared.delta_bytes);

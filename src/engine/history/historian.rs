@@ -47,11 +47,11 @@ impl Historian {
     pub(crate) fn note(&mut self, now: Moment, is_end: bool) {
         let figures = figures(&self.watch, &self.history.data);
         let (names, row) = self.history.add(now.0, figures);
-        if let Err(error) = self.write(&names, &row, is_end) {
-            if !std::mem::replace(&mut self.is_told, true) {
-                let path = self.history.path();
-                tracing::warn!(%error, path = %path.display(), "cannot write the history of the crawl");
-            }
+        if let Err(error) = self.write(&names, &row, is_end)
+            && !std::mem::replace(&mut self.is_told, true)
+        {
+            let path = self.history.path();
+            tracing::warn!(%error, path = %path.display(), "cannot write the history of the crawl");
         }
     }
 

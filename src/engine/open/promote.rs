@@ -133,10 +133,7 @@ pub(super) fn promote(
         Some(row) => Some(decode(Table::Meta, &row)?),
         None => None,
     };
-    let told_closed = Closed {
-        pages: disk.archive.segment,
-        texts: texts.end().segment,
-    };
+    let told_closed = closed_so_far(&disk, &texts);
     let forgotten = Forgotten::read(&*store)?;
     let is_forgetting = store.get(Table::Meta, keys::meta::FORGETTING)?.is_some();
     let revisits = Revisits::open(options.revisit.clone(), &*store, state.revisits_from)?;
@@ -184,6 +181,14 @@ pub(super) fn promote(
         told_closed,
         last_commit,
     })
+}
+
+/// Returns which files are closed at the start.
+fn closed_so_far(disk: &DiskState, texts: &Shelf) -> Closed {
+    Closed {
+        pages: disk.archive.segment,
+        texts: texts.end().segment,
+    }
 }
 
 /// Returns the names of the files of both archives. What is begun from here on has the prefix that
