@@ -74,7 +74,7 @@ impl Console {
         let mut stream = self.connect();
         let mut head = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
         let names: Vec<&str> = headers.iter().map(|(name, _)| *name).collect();
-        let mut add = |name: &str, value: &str| head.push_str(&format!("{name}: {value}\r\n"));
+        let mut add = |name: &str, value: &str| head.extend([name, ": ", value, "\r\n"]);
         if !names.contains(&"host") {
             add("host", &self.address);
         }

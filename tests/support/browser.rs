@@ -130,7 +130,8 @@ impl Browser {
     #[track_caller]
     pub(crate) fn call(&mut self, method: &str, parameters: Value) -> Value {
         self.sent += 1;
-        let mut message = json!({ "id": self.sent, "method": method, "params": parameters });
+        let mut message = json!({ "id": self.sent, "method": method });
+        message["params"] = parameters;
         if let Some(session) = &self.session {
             message["sessionId"] = json!(session);
         }

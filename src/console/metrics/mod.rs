@@ -45,7 +45,7 @@ impl Metrics {
         Self(registry)
     }
 
-    /// Reads all of them. Takes some 0.1 ms, and reads no store.
+    /// Reads all of them. Reads no store.
     fn text(&self) -> String {
         let mut text = String::with_capacity(16 << 10);
         // Writing to a string cannot fail.
@@ -54,7 +54,7 @@ impl Metrics {
     }
 }
 
-/// Turns the text format of OpenMetrics into that of Prometheus, which more programs read: there,
+/// Turns the text format of `OpenMetrics` into that of Prometheus, which more programs read: there,
 /// the name of a counter has its suffix in all lines.
 fn as_plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len() + 512);
@@ -279,11 +279,8 @@ impl Crawl {
             "URLs that left their queues.",
             counters.left_queues(),
         )?;
-        single(
-            "gleaner_retries",
-            "Attempts that were repeated.",
-            counters.retries,
-        )?;
+        let retries = counters.retries;
+        single("gleaner_retries", "Attempts that were repeated.", retries)?;
         single(
             "gleaner_forbidden",
             "URLs that robots.txt forbids.",
@@ -310,11 +307,8 @@ impl Crawl {
             "Bytes written to the archive.",
             counters.archived_bytes,
         )?;
-        single(
-            "gleaner_commits",
-            "Commits.",
-            self.watch.meters().sequence(),
-        )
+        let commits = self.watch.meters().sequence();
+        single("gleaner_commits", "Commits.", commits)
     }
 
     fn gauges(&self, to: &mut Writer<'_>) -> fmt::Result {

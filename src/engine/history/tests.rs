@@ -1,5 +1,6 @@
 //! Tests of the history: rings, the file, and what is made of both.
 
+use std::fmt::Write as _;
 use std::fs;
 
 use super::*;
@@ -189,7 +190,7 @@ fn years_of_it_stay_small() {
     let mut time = NOW - 730 * DAY;
     let mut count = 0;
     while time <= NOW {
-        text += &format!("[{time},{count}]\n");
+        writeln!(text, "[{time},{count}]").unwrap();
         count += 1;
         time += match NOW - time {
             age if age > 60 * DAY => 30 * MINUTE,
