@@ -1,6 +1,6 @@
-//! A headless Chromium, driven over two pipes (`--remote-debugging-pipe`): one that resolves no name
-//! and forgets everything at its end. Nothing here sleeps: what is waited for is looked at inside the
-//! page until it is there, and fails after [`PATIENCE`].
+//! A headless Chromium, driven over two pipes (`--remote-debugging-pipe`): one that resolves no
+//! name and forgets everything at its end. Nothing here sleeps: what is waited for is looked at
+//! inside the page until it is there, and fails after [`PATIENCE`].
 
 use std::env;
 use std::ffi::OsString;

@@ -1,5 +1,5 @@
-//! What a person looks at to trust a crawl: duplicates drawn at random, two texts beside each other,
-//! what people said of verdicts, and what was not fetched.
+//! What a person looks at to trust a crawl: duplicates drawn at random, two texts beside each
+//! other, what people said of verdicts, and what was not fetched.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -10,12 +10,11 @@ use super::questions::long;
 use crate::console::Shared;
 use crate::console::answer::{Asked, Failed, Json, Listed, Sent, command};
 use crate::dedup::{Similarity, Tier};
-use crate::engine::View;
+use crate::engine::{Texts, View};
 use crate::inspect::{
     self, Answer, Comparison, GroupedBy, MAX_LISTED, Mark, Marked, MarksNow, NotFetched, Question,
     SampleFilter, Shown,
 };
-use crate::journal::Texts;
 
 /// What is drawn.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -2,7 +2,7 @@
 //!
 //! The observer adds a row a second. Memory holds a row a second of the last 5 minutes, one per ten
 //! seconds of the last hour, and one a minute of the last day: 2,100 rows of some 50 values, which
-//! is less than 1 MB as a rule and 2.2 MB at most. A row a minute goes to a file ([`file`]), more
+//! is less than 1 MB as a rule and 2.2 MB at most. A row a minute goes to a file (`file.rs`), more
 //! often while a run is young, and at its end; what it has of the last day is in memory again after
 //! a start.
 //!
