@@ -85,7 +85,7 @@ fn by_reason(store: &dyn Store) -> Result<NotFetched, Error> {
         .map(|it| {
             let class = match &*it.reason {
                 "failed" | "parked" | "status" => it.detail.as_deref(),
-                "robots" | "budget" | "guard" => Some(&*it.reason),
+                "budget" => Some(&*it.reason),
                 "deferred" => Some(DEFERRED),
                 _ => None,
             };
@@ -203,7 +203,9 @@ impl Groups {
             .map(|(key, (count, examples))| {
                 let class = match (key.reason, &key.detail) {
                     ("deferred", _) => Some(DEFERRED),
-                    (_, detail) => detail.as_deref(),
+                    // What robots.txt or the guard forbids they would forbid again.
+                    ("robots", _) => None,
+                    (_, detail) => detail.as_deref().filter(|it| *it != "guard"),
                 };
                 let readmit = class.and_then(|class| readmit(class, key.host.as_deref()));
                 let command = readmit.as_ref().map(|filter| {

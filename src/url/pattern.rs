@@ -106,7 +106,8 @@ impl FromStr for HostPattern {
         }
         let name = host.to_string();
         let name = without_trailing_dot(&name);
-        if name.is_empty() || name.ends_with('.') || name.len() > MAX_NAME {
+        // Other letters may stand for a star, such as U+FE61 (UTS #46).
+        if name.is_empty() || name.ends_with('.') || name.contains('*') || name.len() > MAX_NAME {
             return Err(refuse("is not a valid host name"));
         }
         Ok(Self {
@@ -279,7 +280,7 @@ mod tests {
         check_refused("example.org:http", "no valid port");
         check_refused("example.org:99999", "no valid port");
         check_refused("*.127.0.0.1", "has no names below it");
-        for text in ["", ".", "*.", "a b", "::1", &"a.".repeat(200)] {
+        for text in ["", ".", "*.", "a b", "::1", "\u{fe61}", &"a.".repeat(200)] {
             check_refused(text, "write a name such as");
         }
     }

@@ -28,7 +28,7 @@ function Same({ text, isFirst, isLast }) {
   if (isOpen || all.length <= 2 * SHOWN + 12) return html`<span>${plain(text)}</span>`;
   const begin = isFirst ? all.slice(0, SHOWN / 2) : all.slice(0, SHOWN);
   const end = isLast ? all.slice(-SHOWN / 2) : all.slice(-SHOWN);
-  const folded = all.length - begin.length - end.length;
+  const folded = all.slice(begin.length, all.length - end.length).filter((it) => it.trim()).length;
   return html`<span>${plain(begin.join(''))}
     <button type="button" class="fold" onClick=${() => setOpen(true)}>… ${number(folded)} words the same …</button>
     ${plain(end.join(''))}</span>`;

@@ -144,7 +144,7 @@ pub(in crate::console) async fn clusters(
     Asked(ClustersOf { after, min, tier }): Asked<ClustersOf>,
 ) -> Result<Json<Listed<Dups>>, Failed> {
     let from = cursor(after.as_deref())?;
-    let command = command(&["dups", "--json"], &shared.crawl()?.directory);
+    let command = command(&["dups"], &shared.crawl()?.directory);
     let filter = ClusterFilter { min, tier };
     let list = shared.read(move |view| inspect::clusters(view, from.as_ref(), filter));
     let list = list.await?;
@@ -181,7 +181,7 @@ pub(in crate::console) async fn cluster(
     let found = found.await?;
     let (cluster, next) = found
         .ok_or_else(|| Failed::not_found(format!("there is no cluster {id}, or no longer")))?;
-    let words = ["dups", "--json"];
+    let words = ["dups"];
     Ok(Json(Listed {
         list: ClusterAnswer { cluster, next },
         command: command(&words, &shared.crawl()?.directory),
