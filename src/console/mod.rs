@@ -2,8 +2,8 @@
 //! shows it. Off unless it is asked for.
 //!
 //! It has a thread and a reactor of its own, so that neither the crawl nor the control socket waits
-//! for a slow client. What reads the store does so on other threads, two at most. `table.rs` has the
-//! routes; `guard.rs` sees each request before they do.
+//! for a slow client. What reads the store does so on other threads, two at most. `table.rs` has
+//! the routes; `guard.rs` sees each request before they do.
 
 mod answer;
 mod assets;

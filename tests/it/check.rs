@@ -170,6 +170,8 @@ fn any_damage_is_noticed() {
             || bytes.is_empty()
             || is_whole.contains(&name.as_str())
             || name.contains("snap.")
+            // Figures for curves: nothing is decided by them; what is no line is passed over.
+            || name == "log/history.jsonl"
         {
             continue;
         }

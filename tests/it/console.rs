@@ -15,6 +15,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::run::{Output, PATIENCE, Place, Running, leaves, linking, numbered, page, run, text};
+use crate::show;
 use crate::web::{Answer, Site, Web};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
@@ -237,6 +238,62 @@ fn a_crawl_is_watched_and_steered() {
     // The address was remembered: the next run listens too.
     let again = started(crawl.gleaner(&["daemon"]));
     again.stop();
+}
+
+#[test]
+fn what_was_dropped_is_looked_at_and_judged() {
+    let crawl = Place::new();
+    let (web, _) = show::web();
+    show::crawl(&crawl, show::IN_ORDER, &web);
+    let console = daemon(&crawl, &[]);
+    let samples = console.get("/api/v1/samples?tier=near&limit=9");
+    assert_eq!(samples["of"], 2);
+    let drawn = samples["samples"].as_array().expect("a list").clone();
+    assert_eq!(drawn.len(), 2, "{drawn:?}");
+    let one = drawn.iter().find(|it| it["url"] == web.url(0, "/near"));
+    let one = one.expect("it is drawn");
+    assert_eq!(one["original"], web.url(0, "/a"));
+    assert_eq!(one["mark"], Value::Null);
+
+    let (a, b) = (web.url(0, "/a"), web.url(0, "/near"));
+    let pair = console.get(&format!("/api/v1/compare?a={a}&b={b}"));
+    let parts = pair["parts"].as_array().expect("a list");
+    let of = |side: &str| {
+        let parts = parts.iter().filter_map(|part| part[side].as_str());
+        parts.collect::<String>()
+    };
+    assert!(
+        of("b").contains("other") && !of("a").contains("other"),
+        "{parts:?}"
+    );
+    assert!(pair["similarity"].as_f64() > Some(0.9), "{pair}");
+    let unknown = console.send("GET", &format!("/api/v1/compare?a={a}&b={a}x"), &[], "");
+    assert_eq!(unknown.status, 404);
+
+    let said = json!({"url": b, "original": a, "mark": "wrong"});
+    assert_eq!(console.post("/api/v1/marks", &said)["tier"], "near");
+    let other = json!({"url": b, "original": web.url(0, "/other"), "mark": "right"});
+    let refused = console.send("POST", "/api/v1/marks", &[], &other.to_string());
+    assert_eq!(refused.status, 409, "it was not what the person saw");
+    let marks = console.get("/api/v1/marks");
+    assert_eq!(marks["tiers"][0]["right"], 0);
+    assert_eq!(marks["undo"][0]["wrong"], 1);
+    let again = console.get("/api/v1/samples?tier=near&limit=9");
+    let again = again["samples"].as_array().expect("a list");
+    let marked = again.iter().find(|it| it["url"] == b).expect("it is drawn");
+    assert_eq!(marked["mark"], "wrong");
+
+    let by_host = console.get("/api/v1/not-fetched?by=host");
+    assert!(by_host["groups"].is_array(), "{by_host}");
+    let command = text(&by_host, "command");
+    assert!(
+        command.starts_with("gleaner status --not-fetched host"),
+        "{command}"
+    );
+    console.stop();
+    // What was said is there when nobody crawls.
+    let marks = crawl.ask(&["mark", "--json"]).expect(0).json();
+    assert_eq!(marks["undo"][0]["wrong"], 1);
 }
 
 #[test]

@@ -115,7 +115,7 @@ def content(block):
 def digests_of_log(data):
     """SHA-256 of decoded bodies as the log has them, by URL and verdict."""
     digests = {}
-    for path in Path(data, "log").glob("*.jsonl"):
+    for path in Path(data, "log").glob("fetch*.jsonl"):
         for line in open(path, encoding="utf-8"):
             visit = json.loads(line)
             raw = visit.get("page", {}).get("digests", {}).get("raw")

@@ -18,7 +18,8 @@ use crate::inspect::{Answer, Cluster, MAX_LISTED, Question, SampleFilter, text_o
 /// Lines of context around a change.
 const CONTEXT: usize = 3;
 
-/// Draws duplicates, each as a cluster of one member.
+/// Draws duplicates, each as a cluster of one member, and gives them in the order of discovery, as
+/// the list of all is: the same sample is told in the same way.
 pub(super) fn draw(
     inspector: &mut Inspector,
     tier: Option<Tier>,
@@ -46,6 +47,7 @@ pub(super) fn draw(
             break;
         }
     }
+    drawn.sort_by_key(|it| it.id);
     Ok(drawn)
 }
 
