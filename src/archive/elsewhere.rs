@@ -108,11 +108,38 @@ pub(super) fn open_to_read(path: &Path) -> io::Result<File> {
     match File::open(marked(path)) {
         // It may have been closed in between.
         Err(_) => match File::open(path) {
-            missing if is_missing(&missing) => find(path).map_or(missing, File::open),
+            missing if is_missing(&missing) => {
+                let missing = missing.map_err(|error| nowhere(path, error));
+                find(path).map_or(missing, File::open)
+            }
             opened => opened,
         },
         open => open,
     }
+}
+
+/// Says where else a file was looked for that is nowhere.
+fn nowhere(path: &Path, error: io::Error) -> io::Error {
+    let Some(directory) = path.parent() else {
+        return error;
+    };
+    let places = [
+        (List::of(directory).directories, "where files were moved to"),
+        (
+            earlier_archives(directory),
+            "of earlier crawls: if they have moved, `gleaner crawl --since DIR` says where to",
+        ),
+    ];
+    let mut said = String::from("it is not there");
+    for (directories, what) in places {
+        for directory in &directories {
+            said += &format!(", nor in {}", directory.display());
+        }
+        if !directories.is_empty() {
+            said += &format!(" ({what})");
+        }
+    }
+    io::Error::new(io::ErrorKind::NotFound, said)
 }
 
 /// Returns the path of a file as it is now named, if it is there, or where it was moved to.
@@ -248,11 +275,17 @@ mod tests {
         add_earlier_archives(&own, std::slice::from_ref(&gone)).unwrap();
         // Where it was once stays listed.
         add_earlier_archives(&own, std::slice::from_ref(&first)).unwrap();
-        assert_eq!(earlier_archives(&own), [first.clone(), gone]);
+        assert_eq!(earlier_archives(&own), [first.clone(), gone.clone()]);
         assert_eq!(there(0), Some(first.join(name("0123abcd", 0))));
         assert_eq!(there(2), Some(cold.join(name("0123abcd", 2))));
         assert_eq!(there(3), None);
         open_to_read(&own.join(name("0123abcd", 1))).unwrap();
+        let missing = open_to_read(&own.join(name("0123abcd", 3))).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+        let said = missing.to_string();
+        let looked = [&first, &gone].map(|it| format!("nor in {}", it.display()));
+        assert!(looked.iter().all(|it| said.contains(it)), "{said}");
+        assert!(said.contains("--since DIR"), "{said}");
         assert_eq!(
             whole_name(&there(1).unwrap()),
             first.join(name("0123abcd", 1))

@@ -16,6 +16,8 @@ use crate::url::{self, HostPattern};
 pub struct Filter {
     /// Originals only.
     pub unique: bool,
+    /// None that is as an earlier crawl stored it (`archive.since`).
+    pub changed: bool,
     /// None that asks for one of these in a robots meta tag or header.
     pub without: Vec<String>,
     /// In one of these languages; any if there is none.
@@ -70,6 +72,7 @@ impl Filter {
     /// Whether a page is wanted, as far as that can be told without its text.
     pub(super) fn takes(&self, line: &LogLine, page: &PageLine) -> bool {
         (!self.unique || line.verdict == VisitVerdict::Unique)
+            && (!self.changed || page.unchanged_since.is_none())
             && !page.robots.iter().any(|it| self.without.contains(it))
             && (self.statuses.is_empty()
                 || (self.statuses.iter())
@@ -154,10 +157,12 @@ mod tests {
         ];
         let words = [Some(100), Some(10), None];
         let robots = [vec![], vec!["noai".to_owned()], vec![]];
+        let since = [Some("2025-01-31T12:00:00Z".to_owned()), None, None];
         for (nth, line) in lines.iter().enumerate() {
             let page = PageLine {
                 words: words[nth],
                 robots: robots[nth].clone(),
+                unchanged_since: since[nth].clone(),
                 ..PageLine::default()
             };
             assert_eq!(
@@ -173,6 +178,7 @@ mod tests {
         let host = |name: &str| vec![name.parse().unwrap()];
         check(|_| {}, [true, true, true]);
         check(|it| it.unique = true, [true, false, false]);
+        check(|it| it.changed = true, [false, true, true]);
         check(
             |it| it.without = vec!["noai".to_owned()],
             [true, false, true],

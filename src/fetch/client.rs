@@ -275,8 +275,14 @@ impl Inner {
         }
         if !approach.is_any_type
             && self.login.load().is_for(url)
-            && let Some(why) = self.logins.note(&host, url, &exchange)
+            && let Some(how) = self.logins.note(&host, url, &exchange)
         {
+            let why = match self.login.load().withheld(url, Timestamp::now()) {
+                Some(why) => format!("{how}: it got no cookie, because those of the file {why}"),
+                None => {
+                    format!("{how}: the login of the cookie file has ended, or is not known there")
+                }
+            };
             tracing::warn!(%host, "{why}; its URLs wait: give new cookies, and `gleaner retry --class session`");
             return Err(Failure::session(why));
         }

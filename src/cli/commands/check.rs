@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::cli::exit::Exit;
 use crate::cli::{Failure, output};
-use crate::inspect::{Checked, check};
+use crate::inspect::{Checked, PartChecked, check};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -42,6 +42,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
+/// The unit of a part: `row` for one, `rows` for more.
+fn unit(part: &PartChecked) -> String {
+    match (part.read, part.unit.strip_suffix("ies")) {
+        (1, Some(stem)) => format!("{stem}y"),
+        (1, None) => part.unit.trim_end_matches('s').to_owned(),
+        _ => part.unit.to_owned(),
+    }
+}
+
 /// What was found, for a person.
 fn in_words(checked: &Checked) -> String {
     let mut text = String::new();
@@ -54,7 +63,9 @@ fn in_words(checked: &Checked) -> String {
         let _ = writeln!(
             text,
             "{:<22}{:>12} {:<12}{state}",
-            part.part, part.read, part.unit
+            part.part,
+            part.read,
+            unit(part)
         );
         for finding in part.findings.iter().chain(&part.notes) {
             let _ = writeln!(text, "  {finding}");

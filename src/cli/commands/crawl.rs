@@ -269,13 +269,17 @@ pub(super) fn look_back(
     if held + unheld > 0 {
         let unheld = match unheld {
             0 => String::new(),
+            1 => "; 1 more has no body there that could be referred to, and is fetched whole"
+                .to_owned(),
             more => format!(
                 "; {more} more have no body there that could be referred to, and are fetched whole"
             ),
         };
-        screen.say(&format!(
-            "since: {held} URLs of earlier crawls are asked for by what those got{unheld}"
-        ));
+        let are = match held {
+            1 => "URL of earlier crawls is asked for by what it got then",
+            _ => "URLs of earlier crawls are asked for by what they got then",
+        };
+        screen.say(&format!("since: {held} {are}{unheld}"));
     }
     Ok(())
 }

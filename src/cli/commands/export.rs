@@ -52,6 +52,9 @@ pub(crate) struct Arguments {
     /// Only originals: no duplicates, errors or redirects
     #[arg(long)]
     unique: bool,
+    /// Only pages that are new or changed since the earlier crawls of --since
+    #[arg(long)]
+    changed: bool,
     /// Omit pages that ask for one of these in a robots meta tag or header: noindex, nofollow,
     /// noarchive, noai, noimageai, tdm-reservation
     #[arg(long, value_name = "WISH,...", value_delimiter = ',', value_parser = wish_parser(), hide_possible_values = true)]
@@ -276,7 +279,7 @@ impl Arguments {
         }
         if is_wacz && !self.is_of_all() {
             return Err(Failure::usage(
-                "--format wacz packs whole files of the archive, so it cannot leave pages out: omit --unique, --without, --language, --host, --scheme, --status, --min-words, --since and --until",
+                "--format wacz packs whole files of the archive, so it cannot leave pages out: omit --unique, --changed, --without, --language, --host, --scheme, --status, --min-words, --since and --until",
             ));
         }
         Ok(())
@@ -293,6 +296,7 @@ impl Arguments {
         ];
         let times = [self.since, self.until];
         !self.unique
+            && !self.changed
             && self.min_words == 0
             && lists.into_iter().all(|is_empty| is_empty)
             && times.iter().all(Option::is_none)
@@ -408,6 +412,7 @@ impl Arguments {
     fn filter(&self) -> Filter {
         Filter {
             unique: self.unique,
+            changed: self.changed,
             without: self.without.clone(),
             languages: self.language.clone(),
             hosts: self.host.clone(),

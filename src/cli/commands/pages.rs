@@ -50,6 +50,9 @@ pub(crate) struct Arguments {
     /// Print only originals: no duplicates, errors or redirects
     #[arg(long)]
     unique: bool,
+    /// Print only pages that are new or changed since the earlier crawls of --since
+    #[arg(long)]
+    changed: bool,
     /// Omit pages that ask for one of these in a robots meta tag or header: noindex, nofollow,
     /// noarchive, noai, noimageai, tdm-reservation
     #[arg(long, value_name = "WISH,...", value_delimiter = ',', value_parser = wish_parser(), hide_possible_values = true)]
@@ -165,6 +168,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         reader: Reader::new(show::texts(&arguments.data_dir)),
         filter: Filter {
             unique: arguments.unique,
+            changed: arguments.changed,
             without: arguments.without.clone(),
             languages: arguments.language.clone(),
             ..Filter::default()

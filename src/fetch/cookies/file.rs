@@ -81,6 +81,22 @@ impl CookieFile {
         self.0.iter().any(|cookie| cookie.is_for(url))
     }
 
+    /// Says why a URL whose host the file has cookies for gets none of them, if that is so.
+    pub(in crate::fetch) fn withheld(&self, url: &Url, now: Timestamp) -> Option<&'static str> {
+        if !self.of(url, now, |_| false).is_empty() {
+            return None;
+        }
+        let all = |is: fn(&Line, Timestamp) -> bool| {
+            let mut own = self.0.iter().filter(|cookie| cookie.is_for(url));
+            own.all(|cookie| is(cookie, now))
+        };
+        Some(match url.scheme() {
+            "http" if all(|cookie, _| cookie.is_secure) => "are for https only",
+            _ if all(|cookie, now| cookie.expires.is_some_and(|end| end <= now)) => "have ended",
+            _ => "have ended, are for https only or for other paths",
+        })
+    }
+
     /// Returns how many cookies have ended.
     pub fn ended(&self, now: Timestamp) -> usize {
         let has_ended = |cookie: &&Line| cookie.expires.is_some_and(|end| end <= now);
@@ -213,6 +229,23 @@ mod tests {
         check("http://b.example/membership", &[]);
         check("http://b.example/members/x", &[("id", "7")]);
         check("http://127.0.0.1:81/", &[("port", "1")]);
+    }
+
+    #[test]
+    fn why_a_host_gets_none_of_its_cookies_is_said() {
+        let file = CookieFile::parse(FILE).unwrap();
+        let now = "2026-11-20T10:00:00Z".parse().unwrap();
+        let check = |url, expected| {
+            assert_eq!(file.withheld(&parse(url).unwrap(), now), expected, "{url}");
+        };
+        check("https://a.example/", None);
+        check("http://b.example/members/x", None);
+        check("http://a.example/", Some("are for https only"));
+        let several = "have ended, are for https only or for other paths";
+        check("http://b.example/", Some(several));
+        let ended = CookieFile::parse("b.example\tFALSE\t/\tFALSE\t1000\told\tgone\n").unwrap();
+        let url = parse("http://b.example/").unwrap();
+        assert_eq!(ended.withheld(&url, now), Some("have ended"));
     }
 
     #[test]

@@ -122,8 +122,8 @@ impl Logins {
         seen.clear();
     }
 
-    /// Notes an answer at a host with a login. Returns how it shows that the login is lost, if it
-    /// does.
+    /// Notes an answer at a host with a login. Returns how it shows that the login is not known
+    /// there, if it does.
     pub(in crate::fetch) fn note(
         &self,
         host: &HostKey,
@@ -152,7 +152,7 @@ impl Logins {
         seen.asked += 1;
         (!seen.has_come || seen.asked >= IN_A_ROW).then(|| {
             seen.asked = 0;
-            format!("{how}: the login of the cookie file has ended, or is not known there")
+            how
         })
     }
 }
