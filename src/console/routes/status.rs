@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::STALE;
 use crate::console::answer::{Failed, Json, Listed, command};
 use crate::console::{Setting, Shared};
 use crate::engine::{Limit, Omissions, Status, View};
@@ -59,7 +60,7 @@ pub(in crate::console) async fn status(
 ) -> Result<Json<Listed<StatusAnswer>>, Failed> {
     let crawl = shared.crawl()?;
     let reader = Shared::clone(&shared);
-    let beside = shared.kept.status.get((), || async move {
+    let beside = shared.kept.status.get_soon((), STALE, || async move {
         let crawl = reader.crawl()?;
         let read = move |view: &View| {
             let omissions = Omissions::read(view.store(), false)?;
