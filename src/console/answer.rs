@@ -241,10 +241,10 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Sent<T> {
 }
 
 /// Reads a body. A large one comes with its place, which it has until it is read.
-async fn body<'a>(
+async fn body(
     request: Request,
-    shared: &'a Shared,
-) -> Result<(Bytes, Option<SemaphorePermit<'a>>), Failed> {
+    shared: &Shared,
+) -> Result<(Bytes, Option<SemaphorePermit<'_>>), Failed> {
     let too_large = || {
         Failed::new(
             StatusCode::PAYLOAD_TOO_LARGE,

@@ -21,7 +21,7 @@ const LONG: Duration = Duration::from_secs(10);
 /// How long is kept what changes all the time and is asked for by every page that is open.
 const SHORT: Duration = Duration::from_secs(5);
 /// How much older it may be for who will not wait until it is read again.
-const STALE: Duration = Duration::from_secs(60);
+const STALE: Duration = Duration::from_mins(1);
 /// Number of answers that are kept: reports and the like.
 const MOST_LONG: usize = 32;
 /// Number of answers that are kept: a thousand hosts each, some 500 kB.
