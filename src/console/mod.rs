@@ -31,7 +31,7 @@ use arc_swap::ArcSwapOption;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, watch};
 
 use crate::control::Handles;
 use crate::engine::{Pulse, View};
@@ -45,6 +45,9 @@ pub use saved::saved_page;
 const READING: usize = 2;
 /// Number of these that may take long, so that one that does not never waits for one that does.
 const READING_LONG: usize = 1;
+/// Number of requests of a kind that are answered at once or wait for their turn, of those that may
+/// wait: short questions, long ones, and commands. What does not wait has the other connections.
+const WAITING: usize = 16;
 /// Number of large bodies that are received at once.
 const LARGE_BODIES: usize = 4;
 /// Number of batches of pages that are large and on their way at once.
@@ -114,6 +117,12 @@ struct Hub {
     access: guard::Access,
     reading: Arc<Semaphore>,
     reading_long: Arc<Semaphore>,
+    /// Places for those who wait.
+    short: Semaphore,
+    long: Semaphore,
+    commands: Semaphore,
+    /// Locked while settings are changed.
+    changing: tokio::sync::Mutex<()>,
     large_bodies: Semaphore,
     /// Who follows the crawl, and whose turn it is to read of it.
     followers: Arc<Semaphore>,
@@ -148,6 +157,10 @@ impl Console {
             access,
             reading: Arc::new(Semaphore::new(READING)),
             reading_long: Arc::new(Semaphore::new(READING_LONG)),
+            short: Semaphore::new(WAITING),
+            long: Semaphore::new(WAITING),
+            commands: Semaphore::new(WAITING),
+            changing: tokio::sync::Mutex::default(),
             large_bodies: Semaphore::new(LARGE_BODIES),
             followers: Arc::new(Semaphore::new(FOLLOWERS)),
             following: Arc::new(Semaphore::new(READING)),
@@ -222,11 +235,27 @@ impl Hub {
         &self,
         ask: impl FnOnce(&View) -> Result<T, inspect::Error> + Send + 'static,
     ) -> Result<T, Failed> {
-        let turn = Turn {
+        let _place = place(&self.short)?;
+        let turn = self.turn().await?;
+        self.read_in(turn, ask).await
+    }
+
+    /// Waits for the turn of a short question.
+    async fn turn(&self) -> Result<Turn, Failed> {
+        Ok(Turn {
             _reading: acquire(&self.reading).await?,
             _long: None,
-        };
-        self.read_in(turn, ask).await
+        })
+    }
+
+    /// A place for who asks a long question, until the answer is there.
+    fn long_place(&self) -> Result<SemaphorePermit<'_>, Failed> {
+        place(&self.long)
+    }
+
+    /// A place for a command, until it is done.
+    fn command_place(&self) -> Result<SemaphorePermit<'_>, Failed> {
+        place(&self.commands)
     }
 
     /// Waits for the turn of a question that may take long.
@@ -259,6 +288,16 @@ impl Hub {
 struct Turn {
     _reading: OwnedSemaphorePermit,
     _long: Option<OwnedSemaphorePermit>,
+}
+
+/// A place among those who wait, if one is free.
+fn place(places: &Semaphore) -> Result<SemaphorePermit<'_>, Failed> {
+    places.try_acquire().map_err(|_| {
+        Failed::later(
+            "busy",
+            "as many requests of this kind wait for their turn as may; try again in a second",
+        )
+    })
 }
 
 async fn acquire(places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Failed> {

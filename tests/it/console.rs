@@ -31,7 +31,7 @@ pub(crate) struct Console {
 #[derive(Debug)]
 pub(crate) struct Got {
     pub(crate) status: u16,
-    headers: BTreeMap<String, String>,
+    pub(crate) headers: BTreeMap<String, String>,
     body: Vec<u8>,
 }
 

@@ -130,6 +130,7 @@ pub(in crate::console) async fn hosts(
     let (chunk, from) = match shared.kept.hosts.find(&of, limit) {
         Some(found) => found,
         None => {
+            let _place = shared.long_place()?;
             let reader = Shared::clone(&shared);
             let (sort, part) = (of.0, of.1.clone());
             let kept = &shared.kept.hosts.kept;

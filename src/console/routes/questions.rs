@@ -195,6 +195,7 @@ pub(super) async fn long<T: Serialize + Send + 'static>(
     (question, command): (String, String),
     ask: impl FnOnce(&View) -> Result<T, inspect::Error> + Send + 'static,
 ) -> Result<Response, Failed> {
+    let _place = shared.long_place()?;
     let reader = Shared::clone(shared);
     let kept = &shared.kept.long;
     let made = kept.get(question, shared.long_turn(), |turn| async move {

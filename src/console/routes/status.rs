@@ -66,7 +66,9 @@ pub(in crate::console) async fn status(
             let omissions = Omissions::read(view.store(), false)?;
             Ok(beside(&crawl.directory, omissions))
         };
-        reader.read(read).await
+        // Whoever asks for it is answered whatever else waits.
+        let turn = reader.turn().await?;
+        reader.read_in(turn, read).await
     });
     let beside = beside.await?;
     let watch = &crawl.handles.watch;

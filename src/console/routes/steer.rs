@@ -246,6 +246,9 @@ pub(in crate::console) async fn settings(
         words.extend(["--set", one]);
     }
     let command = command(&words, &crawl.directory);
+    let _place = shared.command_place()?;
+    // One after the other, so that those that wait take no thread from others.
+    let _turn = shared.changing.lock().await;
     // Files are read and written, and the scheduler answers.
     let change = move || crawl.settings.change(&set);
     let changed = tokio::task::spawn_blocking(change).await;
@@ -274,6 +277,11 @@ async fn simple(shared: &Hub, request: &Request, word: &str) -> Result<Json<List
 }
 
 async fn done(shared: &Hub, request: &Request) -> Result<Response, Failed> {
+    // One that stops the run waits for nobody.
+    let _place = match request {
+        Request::Stop => None,
+        _ => Some(shared.command_place()?),
+    };
     let crawl = shared.crawl()?;
     obeyed(obey(request, &crawl.handles).await)
 }

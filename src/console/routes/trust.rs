@@ -91,6 +91,7 @@ pub(in crate::console) async fn samples(
         ))
     };
     // It is drawn from all duplicates.
+    let _place = shared.long_place()?;
     let turn = shared.long_turn().await?;
     let (samples, of) = shared.read_in(turn, read).await?;
     let list = SamplesAnswer { samples, of };
