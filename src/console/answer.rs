@@ -10,11 +10,12 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTE
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use bytes::BytesMut;
 use http_body_util::BodyExt as _;
-use http_body_util::Limited;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::sync::SemaphorePermit;
 
 use super::Shared;
 use crate::engine::Over;
@@ -22,8 +23,8 @@ use crate::{control, inspect};
 
 /// The largest body of a request in bytes.
 const MAX_BODY: u64 = 4 << 20;
-/// A body that is larger waits for one of the few places in which such bodies are read.
-const SMALL_BODY: u64 = 64 << 10;
+/// What is larger of a body waits for one of the few places in which such bodies are read.
+const SMALL_BODY: usize = 64 << 10;
 /// Time in which a body has to be there.
 const BODY_TIME: Duration = Duration::from_secs(10);
 
@@ -224,7 +225,7 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Sent<T> {
 
     async fn from_request(request: Request, shared: &Shared) -> Result<Self, Failed> {
         let body = tokio::time::timeout(BODY_TIME, body(request, shared)).await;
-        let body = body.map_err(|_| {
+        let (body, _place) = body.map_err(|_| {
             Failed::new(
                 StatusCode::REQUEST_TIMEOUT,
                 "timeout",
@@ -239,7 +240,11 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Sent<T> {
     }
 }
 
-async fn body(request: Request, shared: &Shared) -> Result<Bytes, Failed> {
+/// Reads a body. A large one comes with its place, which it has until it is read.
+async fn body(
+    request: Request,
+    shared: &Shared,
+) -> Result<(Bytes, Option<SemaphorePermit<'_>>), Failed> {
     let too_large = || {
         Failed::new(
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -252,16 +257,24 @@ async fn body(request: Request, shared: &Shared) -> Result<Bytes, Failed> {
     if length.is_some_and(|it| it > MAX_BODY) {
         return Err(too_large());
     }
-    let _place = match length.is_some_and(|it| it <= SMALL_BODY) {
-        true => None,
-        false => shared.large_bodies.acquire().await.ok(),
-    };
-    let limited = Limited::new(request.into_body(), MAX_BODY as usize);
-    match limited.collect().await {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(too_large()),
-        Err(error) => Err(Failed::bad(format!("the body could not be read: {error}"))),
+    let mut body = request.into_body();
+    let (mut read, mut place) = (BytesMut::new(), None);
+    while let Some(frame) = body.frame().await {
+        let frame =
+            frame.map_err(|error| Failed::bad(format!("the body could not be read: {error}")))?;
+        let Ok(part) = frame.into_data() else {
+            continue;
+        };
+        if (read.len() + part.len()) as u64 > MAX_BODY {
+            return Err(too_large());
+        }
+        if place.is_none() && read.len() + part.len() > SMALL_BODY {
+            // Whoever sends slowly does not come here, and so takes no place from others.
+            place = shared.large_bodies.acquire().await.ok();
+        }
+        read.extend_from_slice(&part);
     }
+    Ok((read.freeze(), place))
 }
 
 /// What came of a command.

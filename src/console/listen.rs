@@ -9,6 +9,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use super::guard::{Access, Token, is_loopback};
+use super::holder;
 
 /// The least number of bytes of a token.
 const LEAST_TOKEN: usize = 32;
@@ -137,9 +138,15 @@ fn addresses(given: &str) -> Result<(Vec<SocketAddr>, bool), ListenError> {
 fn tcp(given: &str, addresses: &[SocketAddr]) -> Result<Socket, ListenError> {
     let taken = |error: &io::Error| {
         let reason = match error.kind() {
-            io::ErrorKind::AddrInUse => "another process listens there, perhaps another crawl; \
-                `ss -ltnp` tells which. Stop it, or give another port with --listen"
-                .to_owned(),
+            io::ErrorKind::AddrInUse => {
+                let mut named = addresses.iter().filter_map(|it| holder::of_port(it.port()));
+                let other = match named.next() {
+                    Some(name) => format!("another process listens there: {name}"),
+                    None => "another process listens there, perhaps another crawl; `ss -ltnp` tells which"
+                        .to_owned(),
+                };
+                format!("{other}. Stop it, or give another port with --listen")
+            }
             io::ErrorKind::AddrNotAvailable => {
                 "this machine has no such address; give one of its own, such as 127.0.0.1:PORT"
                     .to_owned()

@@ -9,6 +9,7 @@ mod answer;
 mod assets;
 mod connections;
 mod guard;
+mod holder;
 mod kept;
 mod listen;
 mod metrics;
@@ -30,7 +31,7 @@ use arc_swap::ArcSwapOption;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, watch};
 
 use crate::control::Handles;
 use crate::engine::{Pulse, View};
@@ -42,8 +43,15 @@ pub use saved::saved_page;
 
 /// Number of questions that read the store at once.
 const READING: usize = 2;
+/// Number of these that may take long, so that one that does not never waits for one that does.
+const READING_LONG: usize = 1;
+/// Number of requests of a kind that are answered at once or wait for their turn, of those that may
+/// wait: short questions, long ones, and commands. What does not wait has the other connections.
+const WAITING: usize = 16;
 /// Number of large bodies that are received at once.
 const LARGE_BODIES: usize = 4;
+/// Number of batches of pages that are large and on their way at once.
+const LARGE_PARTS: usize = 3;
 /// Number of clients that follow pages or events at once: so many connections stay free.
 const FOLLOWERS: usize = 32;
 /// Number of threads that may block: those that read the store, and those that read files for who
@@ -108,10 +116,18 @@ struct Hub {
     started: jiff::Timestamp,
     access: guard::Access,
     reading: Arc<Semaphore>,
+    reading_long: Arc<Semaphore>,
+    /// Places for those who wait.
+    short: Semaphore,
+    long: Semaphore,
+    commands: Semaphore,
+    /// Locked while settings are changed.
+    changing: tokio::sync::Mutex<()>,
     large_bodies: Semaphore,
     /// Who follows the crawl, and whose turn it is to read of it.
     followers: Arc<Semaphore>,
     following: Arc<Semaphore>,
+    large_parts: Arc<Semaphore>,
     ending: watch::Receiver<bool>,
     /// What `/openapi.json` says, once it was asked for.
     description: OnceLock<Vec<u8>>,
@@ -140,9 +156,15 @@ impl Console {
             started: jiff::Timestamp::now(),
             access,
             reading: Arc::new(Semaphore::new(READING)),
+            reading_long: Arc::new(Semaphore::new(READING_LONG)),
+            short: Semaphore::new(WAITING),
+            long: Semaphore::new(WAITING),
+            commands: Semaphore::new(WAITING),
+            changing: tokio::sync::Mutex::default(),
             large_bodies: Semaphore::new(LARGE_BODIES),
             followers: Arc::new(Semaphore::new(FOLLOWERS)),
             following: Arc::new(Semaphore::new(READING)),
+            large_parts: Arc::new(Semaphore::new(LARGE_PARTS)),
             ending: ending.clone(),
             description: OnceLock::new(),
             beats: Mutex::default(),
@@ -213,10 +235,45 @@ impl Hub {
         &self,
         ask: impl FnOnce(&View) -> Result<T, inspect::Error> + Send + 'static,
     ) -> Result<T, Failed> {
-        let crawl = self.crawl()?;
-        let turn = Arc::clone(&self.reading).acquire_owned().await;
-        let turn = turn.map_err(Failed::internal)?;
-        let view = crawl.handles.control.view()?;
+        let _place = place(&self.short)?;
+        let turn = self.turn().await?;
+        self.read_in(turn, ask).await
+    }
+
+    /// Waits for the turn of a short question.
+    async fn turn(&self) -> Result<Turn, Failed> {
+        Ok(Turn {
+            _reading: acquire(&self.reading).await?,
+            _long: None,
+        })
+    }
+
+    /// A place for who asks a long question, until the answer is there.
+    fn long_place(&self) -> Result<SemaphorePermit<'_>, Failed> {
+        place(&self.long)
+    }
+
+    /// A place for a command, until it is done.
+    fn command_place(&self) -> Result<SemaphorePermit<'_>, Failed> {
+        place(&self.commands)
+    }
+
+    /// Waits for the turn of a question that may take long.
+    async fn long_turn(&self) -> Result<Turn, Failed> {
+        let long = acquire(&self.reading_long).await?;
+        Ok(Turn {
+            _reading: acquire(&self.reading).await?,
+            _long: Some(long),
+        })
+    }
+
+    /// Reads the store on a thread that may block.
+    async fn read_in<T: Send + 'static>(
+        &self,
+        turn: Turn,
+        ask: impl FnOnce(&View) -> Result<T, inspect::Error> + Send + 'static,
+    ) -> Result<T, Failed> {
+        let view = self.crawl()?.handles.control.view()?;
         let read = move || {
             // Whoever asked may have gone; it is the thread that is in use.
             let _turn = turn;
@@ -225,4 +282,25 @@ impl Hub {
         let answer = tokio::task::spawn_blocking(read).await;
         Ok(answer.map_err(Failed::internal)??)
     }
+}
+
+/// The turn of a question to read the store.
+struct Turn {
+    _reading: OwnedSemaphorePermit,
+    _long: Option<OwnedSemaphorePermit>,
+}
+
+/// A place among those who wait, if one is free.
+fn place(places: &Semaphore) -> Result<SemaphorePermit<'_>, Failed> {
+    places.try_acquire().map_err(|_| {
+        Failed::later(
+            "busy",
+            "as many requests of this kind wait for their turn as may; try again in a second",
+        )
+    })
+}
+
+async fn acquire(places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Failed> {
+    let turn = Arc::clone(places).acquire_owned().await;
+    turn.map_err(Failed::internal)
 }

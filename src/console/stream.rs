@@ -1,7 +1,8 @@
 //! Answers that go on: the pages and the events of a crawl, line by line, for who follows it.
 //!
 //! A line is made when there is room for it: a client that does not read costs the lines that are
-//! in its socket and one batch of them, and is left after a while (`connections.rs`).
+//! in its socket and a few batches of them, and is left after a while (`connections.rs`). A batch
+//! that is large, because a page is, has one of a few places until it is sent.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -26,6 +27,8 @@ use crate::page::Markup;
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Bytes after which a batch of pages is sent.
 const BATCH: usize = 64 << 10;
+/// A batch that has more has one of the places for such.
+const LARGE: usize = 512 << 10;
 /// Number of events in a batch.
 const EVENTS: usize = 256;
 /// Time to wait for more after a commit, which ends with the line that says how far the log goes.
@@ -245,6 +248,9 @@ pub(super) async fn pages(shared: &Shared, pages: Pages) -> Result<Response, Fai
                 let (Some(part), has_more) = part else {
                     break;
                 };
+                let Some(part) = placed(&hub, part).await else {
+                    return;
+                };
                 beat = tokio::time::Instant::now() + HEARTBEAT;
                 if out.send(Ok(part)).await.is_err() {
                     return;
@@ -297,9 +303,33 @@ pub(super) async fn pages(shared: &Shared, pages: Pages) -> Result<Response, Fai
     })
 }
 
+/// A batch as it is sent: a large one with its place, for which it waits.
+async fn placed(hub: &Hub, part: Vec<u8>) -> Option<Bytes> {
+    if part.len() <= LARGE {
+        return Some(part.into());
+    }
+    let place = Arc::clone(&hub.large_parts).acquire_owned().await.ok()?;
+    Some(Bytes::from_owner(Placed {
+        part,
+        _place: place,
+    }))
+}
+
+/// A large batch. It has its place until it is sent, or whoever it is for has gone.
+struct Placed {
+    part: Vec<u8>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for Placed {
+    fn as_ref(&self) -> &[u8] {
+        &self.part
+    }
+}
+
 /// The next batch of lines, if there is one, and whether there may be more; `None` if the log or
 /// the archive cannot be read.
-async fn next(hub: &Hub, mut reading: Reading) -> Option<(Reading, (Option<Bytes>, bool))> {
+async fn next(hub: &Hub, mut reading: Reading) -> Option<(Reading, (Option<Vec<u8>>, bool))> {
     let turn = Arc::clone(&hub.following).acquire_owned().await.ok()?;
     let read = tokio::task::spawn_blocking(move || {
         let _turn = turn;
@@ -317,7 +347,7 @@ async fn next(hub: &Hub, mut reading: Reading) -> Option<(Reading, (Option<Bytes
 
 impl Reading {
     /// Lines of output, and whether there may be more.
-    fn batch(&mut self) -> Result<(Option<Bytes>, bool), String> {
+    fn batch(&mut self) -> Result<(Option<Vec<u8>>, bool), String> {
         /// Lines of the log that are read for a batch: most may be of visits that are not asked
         /// for.
         const LINES: usize = 10_000;
@@ -337,7 +367,7 @@ impl Reading {
             }
             let read = self.feed.read_line().map_err(|error| chain(&error))?;
             let Some((line, position)) = read else {
-                return Ok(((!text.is_empty()).then(|| text.into()), false));
+                return Ok(((!text.is_empty()).then_some(text), false));
             };
             let Some(found) = self.crawl.reader.find(&line, &filter, want) else {
                 continue;
@@ -347,6 +377,6 @@ impl Reading {
             serde_json::to_writer(&mut text, &page).map_err(|error| error.to_string())?;
             text.push(b'\n');
         }
-        Ok((Some(text.into()), true))
+        Ok((Some(text), true))
     }
 }

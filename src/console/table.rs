@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONNECTION, CONTENT_TYPE, TRANSFER_ENCODING};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
@@ -248,7 +248,7 @@ fn steering() -> Vec<Route> {
         ),
         Route::post::<Nothing, Listed<Retried>>(
             "/api/v1/hosts/{host}/retry",
-            "Puts what failed at a host, and at names below it, back in its queue.",
+            "Puts what failed at a host back in its queue.",
             post(steer::retry_host),
         ),
         Route::post::<Set, Listed<SetAnswer>>(
@@ -325,6 +325,9 @@ struct Guard {
 /// Lets a request pass to its route, and adds to the answer what browsers are to know.
 async fn pass(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     let checked = guard.check(&guard.hub, &request);
+    // It may have had a length too, by which a proxy may have read it: what is behind it may be a
+    // request to that proxy and none to this.
+    let is_chunked = request.headers().contains_key(TRANSFER_ENCODING);
     let mut response = match checked {
         Ok(()) => next.run(request).await,
         Err(failed) => failed.into_response(),
@@ -333,6 +336,9 @@ async fn pass(State(guard): State<Guard>, request: Request, next: Next) -> Respo
     for (name, value) in HEADERS {
         let name = HeaderName::from_static(name);
         headers.insert(name, HeaderValue::from_static(value));
+    }
+    if is_chunked {
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
     if response.status().is_client_error() && !response.headers().contains_key(CONTENT_TYPE) {
         // What the router refuses by itself has the form of all that is refused.

@@ -135,9 +135,7 @@ impl DropDirectory {
             }
         }
         match &outcome {
-            Ok(added) => {
-                tracing::info!(list = %from, new = added.new, known = added.known, "seeds added");
-            }
+            Ok(added) => control.tell_seeds(Some(from.to_string()), added),
             Err(reason) => tracing::warn!(list = %from, reason, "seed list rejected"),
         }
         if let Err(error) = fs::rename(list, &target) {

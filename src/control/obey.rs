@@ -63,7 +63,7 @@ pub async fn obey(request: &Request, handles: &Handles) -> Response {
         Request::AddSeeds { urls } => match parsed(urls, control) {
             Ok(seeds) => match control.add_seeds(seeds, true).await {
                 Ok(added) => {
-                    tracing::info!(new = added.new, known = added.known, "seeds added");
+                    control.tell_seeds(None, &added);
                     Response::Added(added)
                 }
                 Err(over) => refused(over),

@@ -65,7 +65,7 @@ pub use messages::{Opening, Over, SeedsAdded, StopHandle, Stopped};
 pub use open::{DataDirectory, DirectoryError, MemoryPlan, Widened, WouldAdmit, known_files};
 pub(crate) use open::{features, is_begun, lost, open_copy, open_store};
 pub use options::{ArchiveOptions, LiveOptions, Options, RunLimits};
-pub use requeue::{PutBack, Retried, RetryCursor, RetryFilter};
+pub use requeue::{PutBack, Retried, RetryCursor, RetryFilter, RetryHosts};
 pub use ring::control::Control;
 pub use ring::converter::{ConvertOptions, Converter};
 pub use ring::meters::{Durations, Histogram, Meters};

@@ -114,34 +114,39 @@ pub fn list_hosts(
         list.total += 1;
         let state: HostState = decode(Table::Hosts, row)?;
         let value = value(sort, &state);
-        let is_least = |(Reverse(least), _): &(Reverse<HostPlace>, _)| value < least.0;
-        if greatest.len() > most && greatest.peek().is_some_and(|it: &Kept| is_least(&it.0)) {
+        let is_less = |it: &Kept| {
+            let HostPlace(least, Reverse(last)) = &it.0.0;
+            value < *least || (value == *least && *name > **last)
+        };
+        if greatest.len() > most && greatest.peek().is_some_and(is_less) {
             return Ok(());
         }
         let place = HostPlace(value, Reverse(name.clone().into_owned()));
         if after.is_none_or(|after| place < *after) {
-            greatest.push(Kept((Reverse(place), row_of(&name, &state, now, &held))));
+            greatest.push(Kept(Reverse(place), state));
             if greatest.len() > most + 1 {
                 greatest.pop();
             }
         }
         Ok(())
     })?;
-    let sorted = greatest.into_sorted_vec().into_iter();
+    list.has_more = greatest.len() > most;
+    let sorted = greatest.into_sorted_vec().into_iter().take(most);
     list.rows = sorted
-        .map(|Kept((Reverse(place), row))| (place, row))
+        .map(|Kept(Reverse(place), state)| {
+            let row = row_of(&place.1.0, &state, now, &held);
+            (place, row)
+        })
         .collect();
-    list.has_more = list.rows.len() > most;
-    list.rows.truncate(most);
     Ok(list)
 }
 
-/// A row among the greatest, ordered by its place.
-struct Kept((Reverse<HostPlace>, HostRow));
+/// A host among the greatest, ordered by its place.
+struct Kept(Reverse<HostPlace>, HostState);
 
 impl PartialEq for Kept {
     fn eq(&self, other: &Self) -> bool {
-        self.0.0 == other.0.0
+        self.0 == other.0
     }
 }
 
@@ -155,7 +160,7 @@ impl PartialOrd for Kept {
 
 impl Ord for Kept {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.0.cmp(&other.0.0)
+        self.0.cmp(&other.0)
     }
 }
 

@@ -113,16 +113,13 @@ const DEFERRED: &str = "trap";
 /// Returns the request that brings back what was left out for a class; `None` if that is none.
 fn readmit(class: &str, host: Option<&str>) -> Option<RetryFilter> {
     let is_known = crate::engine::retry_classes().any(|it| it == class);
-    let pattern = match host {
-        Some(host) => {
-            let (_, name) = host.split_once("://")?;
-            Some(name.parse().ok()?)
-        }
+    let host = match host {
+        Some(host) => Some(host.parse().ok()?),
         None => None,
     };
     is_known.then(|| RetryFilter {
         classes: vec![class.to_owned()],
-        host: pattern,
+        host,
     })
 }
 
@@ -290,7 +287,7 @@ mod tests {
         assert_eq!((one.count, one.pattern.as_deref()), (2, Some("/a/#")));
         let command = one.command.as_deref().unwrap_or_default();
         assert!(
-            command.starts_with("gleaner retry --class timeout --host h"),
+            command.starts_with("gleaner retry --class timeout --host http://h"),
             "{command}"
         );
         assert!(one.readmit.is_some());
@@ -300,6 +297,6 @@ mod tests {
     fn what_no_retry_brings_back_has_none() {
         assert_eq!(readmit("out-of-scope", None), None);
         let filter = readmit("server-error", Some("https://a.example:8443")).unwrap();
-        assert_eq!(filter.host.unwrap().to_string(), "a.example:8443");
+        assert_eq!(filter.host.unwrap().to_string(), "https://a.example:8443");
     }
 }

@@ -32,7 +32,7 @@ pub use left_out::{LeftOut, LostSeed, Reason, ReasonKind, RefusedUrl};
 pub use likeness::Likeness;
 pub use page_record::{Duplicate, Fate, Judgement, PageRecord, Revisit};
 pub use rank::{Claim, Merits, Rank};
-pub use saved::{SavedBytes, add_saved, saved_bytes};
+pub use saved::{SavedBytes, add_saved, count_saved, saved_by, saved_bytes};
 pub use tally::{Named, Tally};
 pub use visit_verdict::VisitVerdict;
 

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::CrawlState;
-use crate::store::{Batch, Result, Store, Table, decode, encode, keys};
+use super::{CrawlState, Fate, PAGES, PageRecord};
+use crate::archive::RecordKind;
+use crate::store::{Batch, Durability, Result, Store, Table, decode, encode, keys};
 
 /// Bytes of bodies that did not have to be stored because they repeat others, by the name of the
 /// tier that found that. Counted at the first answer of each page, and never taken back.
@@ -15,6 +16,49 @@ pub fn saved_bytes(store: &dyn Store, state: &CrawlState) -> Result<Option<Saved
     match store.get(Table::Meta, keys::meta::SAVED)? {
         Some(row) => decode(Table::Meta, &row).map(Some),
         None => Ok((state.sequence == 0).then(SavedBytes::new)),
+    }
+}
+
+/// Counts what a crawl has saved that was begun by a version that did not, and notes it: what its
+/// duplicates save now, as far as they are known. Reads the page of each.
+pub fn count_saved(store: &dyn Store) -> Result<SavedBytes> {
+    /// Duplicates that are read at once.
+    const ROWS: usize = 1_000;
+    let mut sum = SavedBytes::new();
+    let mut from = Vec::new();
+    loop {
+        let rows = store.range(Table::Clusters, &[], &from, ROWS)?;
+        let members = rows.iter().filter_map(|(key, _)| keys::parse_member(key));
+        let members: Vec<_> = members.collect();
+        let ids: Vec<&[u8]> = members.iter().map(|(_, id)| &id[..]).collect();
+        let pages = store.get_many(Table::Pages, &ids)?;
+        for ((cluster, _), row) in members.iter().zip(pages) {
+            let Some(page) = row.map(|row| PAGES.decode(&row)).transpose()? else {
+                continue;
+            };
+            // The page may have left the cluster.
+            if let Some(duplicate) = page.duplicate().filter(|it| it.of == *cluster) {
+                let name = duplicate.tier.name().to_owned();
+                *sum.entry(name).or_default() += saved_by(&page);
+            }
+        }
+        match rows.last() {
+            Some((last, _)) if rows.len() == ROWS => from = [&last[..], &[0]].concat(),
+            _ => break,
+        }
+    }
+    let mut batch = Batch::new();
+    batch.put(Table::Meta, keys::meta::SAVED, encode(&sum));
+    store.commit(batch, Durability::Disk)?;
+    Ok(sum)
+}
+
+/// Bytes of a page's body that are not in the archive.
+pub fn saved_by(page: &PageRecord) -> u64 {
+    let is_stored = matches!(page.record, Some((RecordKind::Response, _)));
+    match &page.fate {
+        Fate::Answered { size, .. } if !is_stored => *size,
+        _ => 0,
     }
 }
 

@@ -85,6 +85,7 @@ mod tls;
 mod config;
 mod config_documents;
 mod console;
+mod console_lasts;
 mod convert;
 mod daemon;
 mod packaging;

@@ -7,8 +7,7 @@ use clap::builder::PossibleValuesParser;
 
 use crate::cli::{Failure, output};
 use crate::control::client::Client;
-use crate::engine::{self, DirectoryError, Retried, RetryFilter, retry_classes};
-use crate::url::HostPattern;
+use crate::engine::{self, DirectoryError, Retried, RetryFilter, RetryHosts, retry_classes};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -27,9 +26,10 @@ pub(crate) struct Arguments {
         value_parser = PossibleValuesParser::new(retry_classes())
     )]
     classes: Vec<String>,
-    /// Retry only this host and its subdomains; `*.example.org` for the subdomains alone
+    /// Retry only this host and its subdomains; `*.example.org` for the subdomains alone,
+    /// `https://example.org` for one host alone
     #[arg(long, value_name = "HOST")]
-    host: Option<HostPattern>,
+    host: Option<RetryHosts>,
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,

@@ -187,11 +187,63 @@ fn dashboard_and_alerts_ask_for_metrics_that_there_are() {
         let unknown: Vec<_> = names.iter().filter(|name| !known(name)).collect();
         assert!(unknown.is_empty(), "{unknown:?}");
     }
+}
+
+/// The labels of each metric, by `docs/operations.md`.
+fn labels() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
+    let docs = include_str!("../../../docs/operations.md");
+    let cells = docs.lines().filter_map(|line| {
+        let name = line.strip_prefix("| `")?.split('`').next()?;
+        let (name, labels) = name.split_once('{').unwrap_or((name, ""));
+        Some((name, labels.trim_end_matches('}')))
+    });
+    let labels = cells.map(|(name, labels)| {
+        let labels = labels.split(',').filter(|it| !it.is_empty());
+        (name, labels.map(str::trim).collect())
+    });
+    labels.collect()
+}
+
+#[test]
+fn every_query_of_the_dashboard_names_a_metric_and_labels_that_it_has() {
     let dashboard: serde_json::Value =
         serde_json::from_str(include_str!("../../../config/monitoring/grafana.json")).unwrap();
-    assert!(
-        dashboard["panels"]
-            .as_array()
-            .is_some_and(|it| it.len() > 10)
-    );
+    let panels = dashboard["panels"].as_array().unwrap();
+    assert!(panels.len() > 10);
+    let known = labels();
+    let is_word = |it: char| it.is_ascii_alphanumeric() || it == '_';
+    for panel in panels {
+        let targets = panel["targets"].as_array().unwrap();
+        assert!(!targets.is_empty(), "{panel}");
+        for target in targets {
+            let query = target["expr"].as_str().unwrap();
+            let words = query.split(|it| !is_word(it));
+            let names = words.filter(|it| it.starts_with("gleaner_") || it.starts_with("process_"));
+            // What a scrape adds, and what a bucket of a histogram has.
+            let mut labels = BTreeSet::from(["instance", "job"]);
+            let mut count = 0;
+            for name in names {
+                let of = name.strip_suffix("_bucket").unwrap_or(name);
+                let its = known.get(of).unwrap_or_else(|| panic!("{query}: {name}"));
+                labels.extend(its);
+                labels.extend((of != name).then_some("le"));
+                count += 1;
+            }
+            assert!(count > 0, "{query}");
+            let selected = query
+                .split('{')
+                .skip(1)
+                .filter_map(|it| it.split('}').next());
+            let selected = selected.flat_map(|it| it.split(','));
+            let selected = selected.filter_map(|it| it.split(['=', '!']).next());
+            let grouped = query
+                .split("by (")
+                .skip(1)
+                .filter_map(|it| it.split(')').next());
+            let grouped = grouped.flat_map(|it| it.split(','));
+            for label in selected.chain(grouped).map(str::trim) {
+                assert!(labels.contains(label), "{query}: {label}");
+            }
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! What goes on: history, events and pages.
 
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
@@ -52,18 +53,20 @@ pub(in crate::console) async fn history(
     };
     let written = move || {
         let list = history.read(resolution).map_err(Failed::internal)?;
-        serde_json::to_vec(&Listed { list, command }).map_err(Failed::internal)
+        let written = serde_json::to_vec(&Listed { list, command });
+        written.map(Bytes::from).map_err(Failed::internal)
     };
     // A day of minutes takes some milliseconds to write, and the file is read.
     match resolution {
-        Resolution::Second | Resolution::TenSeconds => Ok(json(written()?.into())),
+        Resolution::Second | Resolution::TenSeconds => Ok(json(written()?)),
         Resolution::Minute | Resolution::All => {
             let question = format!("history {res:?}");
-            let made = shared.kept.long.get(question, || async move {
+            let at_once = async { Ok(()) };
+            let made = shared.kept.long.get(question, at_once, |()| async move {
                 let written = tokio::task::spawn_blocking(written).await;
                 written.map_err(Failed::internal)?
             });
-            Ok(json(made.await?.as_slice().to_vec().into()))
+            Ok(json(Bytes::clone(&*made.await?)))
         }
     }
 }

@@ -76,9 +76,9 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    pub(super) fn new(least: Duration) -> Self {
+    pub(super) fn new(least: Duration, most: usize) -> Self {
         Self {
-            kept: Kept::new(least),
+            kept: Kept::new(least, most),
             known: Mutex::default(),
             least,
         }
@@ -130,11 +130,14 @@ pub(in crate::console) async fn hosts(
     let (chunk, from) = match shared.kept.hosts.find(&of, limit) {
         Some(found) => found,
         None => {
+            let _place = shared.long_place()?;
             let reader = Shared::clone(&shared);
             let (sort, part) = (of.0, of.1.clone());
-            let chunk = shared.kept.hosts.kept.get(of.clone(), || async move {
-                let list = reader
-                    .read(move |view| list_hosts(view.store(), sort, &part, after.as_ref(), CHUNK));
+            let kept = &shared.kept.hosts.kept;
+            let chunk = kept.get(of.clone(), shared.long_turn(), |turn| async move {
+                let list = reader.read_in(turn, move |view| {
+                    list_hosts(view.store(), sort, &part, after.as_ref(), CHUNK)
+                });
                 Ok(Chunk {
                     list: list.await?,
                     as_of: Timestamp::now(),

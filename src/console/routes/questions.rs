@@ -1,5 +1,6 @@
 //! The questions of the control socket, asked over HTTP.
 
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::Response;
 use schemars::JsonSchema;
@@ -194,10 +195,13 @@ pub(super) async fn long<T: Serialize + Send + 'static>(
     (question, command): (String, String),
     ask: impl FnOnce(&View) -> Result<T, inspect::Error> + Send + 'static,
 ) -> Result<Response, Failed> {
+    let _place = shared.long_place()?;
     let reader = Shared::clone(shared);
-    let made = shared.kept.long.get(question, || async move {
-        let list = reader.read(ask).await?;
-        serde_json::to_vec(&Listed { list, command }).map_err(Failed::internal)
+    let kept = &shared.kept.long;
+    let made = kept.get(question, shared.long_turn(), |turn| async move {
+        let list = reader.read_in(turn, ask).await?;
+        let written = serde_json::to_vec(&Listed { list, command });
+        written.map(Bytes::from).map_err(Failed::internal)
     });
-    Ok(json(made.await?.as_slice().to_vec().into()))
+    Ok(json(Bytes::clone(&*made.await?)))
 }

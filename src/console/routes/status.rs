@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::STALE;
 use crate::console::answer::{Failed, Json, Listed, command};
 use crate::console::{Setting, Shared};
 use crate::engine::{Limit, Omissions, Status, View};
@@ -59,13 +60,15 @@ pub(in crate::console) async fn status(
 ) -> Result<Json<Listed<StatusAnswer>>, Failed> {
     let crawl = shared.crawl()?;
     let reader = Shared::clone(&shared);
-    let beside = shared.kept.status.get((), || async move {
+    let beside = shared.kept.status.get_soon((), STALE, || async move {
         let crawl = reader.crawl()?;
         let read = move |view: &View| {
             let omissions = Omissions::read(view.store(), false)?;
             Ok(beside(&crawl.directory, omissions))
         };
-        reader.read(read).await
+        // Whoever asks for it is answered whatever else waits.
+        let turn = reader.turn().await?;
+        reader.read_in(turn, read).await
     });
     let beside = beside.await?;
     let watch = &crawl.handles.watch;

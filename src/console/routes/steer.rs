@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::console::answer::{Failed, Json, Listed, Named, Sent, command, obeyed};
 use crate::console::{Hub, Shared};
 use crate::control::{Request, Response, obey};
-use crate::engine::{Retried, RetryFilter, SeedsAdded, retry_classes};
+use crate::engine::{Retried, RetryFilter, RetryHosts, SeedsAdded, retry_classes};
 use crate::frontier::Trouble;
-use crate::url::{HostKey, HostPattern};
+use crate::url::HostKey;
 
 /// What came of a command that says no more.
 #[derive(Debug, Default, Serialize, JsonSchema)]
@@ -95,7 +95,7 @@ pub(in crate::console) async fn stop(
 pub(in crate::console) struct Retry {
     /// Classes of failures, or `trap` for what is deferred, as `gleaner retry --class` takes them.
     classes: Vec<String>,
-    /// Restricts it to a host and names below it.
+    /// Restricts it to a host and names below it; with a scheme, to that host alone.
     #[serde(default)]
     host: Option<String>,
 }
@@ -105,8 +105,8 @@ pub(in crate::console) async fn retry(
     Sent(Retry { classes, host }): Sent<Retry>,
 ) -> Result<Json<Listed<Retried>>, Failed> {
     let host = host.map(|host| {
-        let pattern = host.parse::<HostPattern>();
-        pattern.map_err(|error| Failed::bad(format!("the body: host {host:?}: {error}")))
+        let hosts = host.parse::<RetryHosts>();
+        hosts.map_err(|error| Failed::bad(format!("the body: host: {error}")))
     });
     retried(&shared, classes, host.transpose()?).await
 }
@@ -116,11 +116,9 @@ pub(in crate::console) async fn retry_host(
     Named(host): Named,
     Sent(Nothing {}): Sent<Nothing>,
 ) -> Result<Json<Listed<Retried>>, Failed> {
-    let key = host_of(&host)?;
-    let pattern = format!("{}:{}", key.name(), key.port()).parse::<HostPattern>();
-    let pattern = pattern.map_err(|error| Failed::bad(format!("the path: {host:?}: {error}")))?;
+    let host = RetryHosts::One(host_of(&host)?);
     let classes = Trouble::ALL.iter().map(|it| it.name().to_owned());
-    retried(&shared, classes.collect(), Some(pattern)).await
+    retried(&shared, classes.collect(), Some(host)).await
 }
 
 /// Which hosts are held, or let go on.
@@ -184,7 +182,7 @@ pub(in crate::console) fn host_of(text: &str) -> Result<HostKey, Failed> {
 async fn retried(
     shared: &Hub,
     classes: Vec<String>,
-    host: Option<HostPattern>,
+    host: Option<RetryHosts>,
 ) -> Result<Json<Listed<Retried>>, Failed> {
     let known: Vec<&str> = retry_classes().collect();
     if let Some(other) = classes.iter().find(|it| !known.contains(&it.as_str())) {
@@ -248,6 +246,9 @@ pub(in crate::console) async fn settings(
         words.extend(["--set", one]);
     }
     let command = command(&words, &crawl.directory);
+    let _place = shared.command_place()?;
+    // One after the other, so that those that wait take no thread from others.
+    let _turn = shared.changing.lock().await;
     // Files are read and written, and the scheduler answers.
     let change = move || crawl.settings.change(&set);
     let changed = tokio::task::spawn_blocking(change).await;
@@ -276,6 +277,11 @@ async fn simple(shared: &Hub, request: &Request, word: &str) -> Result<Json<List
 }
 
 async fn done(shared: &Hub, request: &Request) -> Result<Response, Failed> {
+    // One that stops the run waits for nobody.
+    let _place = match request {
+        Request::Stop => None,
+        _ => Some(shared.command_place()?),
+    };
     let crawl = shared.crawl()?;
     obeyed(obey(request, &crawl.handles).await)
 }

@@ -90,7 +90,10 @@ pub(in crate::console) async fn samples(
             sample.of,
         ))
     };
-    let (samples, of) = shared.read(read).await?;
+    // It is drawn from all duplicates.
+    let _place = shared.long_place()?;
+    let turn = shared.long_turn().await?;
+    let (samples, of) = shared.read_in(turn, read).await?;
     let list = SamplesAnswer { samples, of };
     Ok(Json(Listed { list, command }))
 }

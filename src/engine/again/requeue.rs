@@ -423,6 +423,7 @@ fn end_waits(filter: &RetryFilter, host: &HostKey, set: &mut WriteSet) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::requeue::RetryHosts;
     use crate::frontier::Moment;
 
     fn page(url: &str, fate: Fate) -> PageRecord {
@@ -483,6 +484,21 @@ mod tests {
             Some("dns"),
         );
         check(&one, "http://b.example/x", failed("dns", None), None);
+        // A host that has a scheme is meant alone.
+        let alone = filter(&["dns"], Some("http://a.example"));
+        let dns = || failed("dns", None);
+        check(&alone, "http://a.example/x", dns(), Some("dns"));
+        for other in [
+            "http://www.a.example/",
+            "https://a.example/",
+            "http://a.example:81/",
+        ] {
+            check(&alone, other, dns(), None);
+        }
+        for wrong in ["http://", "http://a.example/x", "ftp://a.example"] {
+            assert!(wrong.parse::<RetryHosts>().is_err(), "{wrong}");
+        }
+        assert_eq!(String::from(alone.host.unwrap()), "http://a.example");
     }
 
     #[test]

@@ -18,8 +18,8 @@ pub(crate) enum Happening {
     Paused,
     /// Visits are made again.
     Resumed,
-    /// Settings were read again.
-    Reloaded,
+    /// Settings were read again; what is different is told in a sentence each.
+    Reloaded { changed: Vec<String> },
     /// A host is left alone until then.
     Parked {
         host: HostKey,
@@ -64,8 +64,12 @@ pub(crate) enum Happening {
     NotRead { url: String, why: String },
     /// Reading a page has panicked.
     Unreadable { url: String },
-    /// Seeds were added to the run.
-    SeedsAdded { new: u64, known: u64 },
+    /// Seeds were added to the run, those of a list if they were in a file.
+    SeedsAdded {
+        list: Option<String>,
+        new: u64,
+        known: u64,
+    },
     /// A seed redirects to what is in scope from now on.
     SeedMoved {
         from: String,
@@ -88,7 +92,7 @@ impl Happening {
         match self {
             Self::Paused => EventKind::Pause,
             Self::Resumed => EventKind::Resume,
-            Self::Reloaded => EventKind::Reload,
+            Self::Reloaded { .. } => EventKind::Reload,
             Self::Parked { .. } => EventKind::Parked,
             Self::Unparked { .. } => EventKind::Unparked,
             Self::Held { .. } => EventKind::Held,
@@ -131,7 +135,10 @@ impl Happening {
         match self {
             Self::Paused => "paused: no requests are made until the crawl is resumed".to_owned(),
             Self::Resumed => "resumed".to_owned(),
-            Self::Reloaded => "the settings were read again".to_owned(),
+            Self::Reloaded { changed } => match changed.is_empty() {
+                true => "the settings were read again".to_owned(),
+                false => format!("the settings were read again: {}", changed.join("; ")),
+            },
             Self::Parked {
                 until,
                 failures,
@@ -186,7 +193,11 @@ impl Happening {
             Self::Unreadable { url } => {
                 format!("gleaner failed on {url}; please report this bug")
             }
-            Self::SeedsAdded { new, known } => format!("seeds added: {new} new, {known} known"),
+            Self::SeedsAdded { list, new, known } => {
+                let of = list.as_ref().map(|list| format!(" of {list}"));
+                let of = of.unwrap_or_default();
+                format!("seeds{of} added: {new} new, {known} known")
+            }
             Self::SeedMoved {
                 from,
                 to,
@@ -217,8 +228,12 @@ impl Happening {
             // A daemon logs what it is told by default, as that of the room `control`.
             Self::Paused => tracing::info!(target: CONTROL, "paused"),
             Self::Resumed => tracing::info!(target: CONTROL, "resumed"),
-            // Whoever reads them logs where they are from.
-            Self::Reloaded | Self::SeedsAdded { .. } => {}
+            // Whoever reads them says it on the screen, those that wait for a restart too.
+            Self::Reloaded { .. } => {}
+            Self::SeedsAdded { list, new, known } => {
+                let list = list.as_deref();
+                tracing::info!(target: CONTROL, list, new, known, "seeds added");
+            }
             Self::Parked {
                 host,
                 until,

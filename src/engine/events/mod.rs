@@ -204,6 +204,11 @@ impl Follower {
                 self.known = Some(last.id);
                 return told;
             }
+            // That some are gone is told at once, and once: the next may be long in coming.
+            if let Some(missed) = told.missed {
+                self.known = Some(missed.next - 1);
+                return told;
+            }
             // The sender is part of what `self` holds, so waiting cannot fail.
             let _ = self.news.changed().await;
         }

@@ -57,6 +57,22 @@ fn what_is_gone_is_said_to_be_missed() {
     assert_eq!(ids(&events.after(None, 9)).len(), 4);
 }
 
+#[tokio::test]
+async fn who_knew_an_earlier_run_is_told_at_once_that_some_are_gone() {
+    let events = ring(4);
+    let mut follower = events.follow(Some(17));
+    let told = follower.next(9).await;
+    let missed = Missed {
+        after: 17,
+        next: 5_000,
+    };
+    assert_eq!((told.missed, ids(&told)), (Some(missed), vec![]));
+    // Once: what happens then follows on it.
+    checkpoint(&events, 1);
+    let told = follower.next(9).await;
+    assert_eq!((told.missed, ids(&told)), (None, vec![5_000]));
+}
+
 #[test]
 fn a_later_run_goes_on_with_higher_numbers() {
     let earlier = Events::new(Moment(1_700_000_000_000));

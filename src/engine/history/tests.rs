@@ -324,3 +324,27 @@ fn a_resolution_is_named_or_refused() {
         "\"5s\" is no resolution of the history; there are 1s, 10s, 1m and all"
     );
 }
+
+#[test]
+fn what_an_earlier_version_did_not_count_is_counted_once() {
+    use crate::engine::testing::{World, html, words};
+    use crate::store::{Batch, Durability, Table, keys};
+
+    let mut world = World::new();
+    for page in 0..4 {
+        let url = format!("http://h{page}.example/");
+        world.visit(&url, &html("<title>The same</title>", &words(page / 3)));
+    }
+    let counted = world.watch().saved();
+    assert!(
+        counted.as_ref().is_some_and(|it| it["raw"] > 100),
+        "{counted:?}"
+    );
+    let mut batch = Batch::new();
+    batch.delete(Table::Meta, keys::meta::SAVED);
+    world.store().commit(batch, Durability::Disk).unwrap();
+    world.restart();
+    assert_eq!(world.watch().saved(), counted);
+    let row = world.store().get(Table::Meta, keys::meta::SAVED).unwrap();
+    assert!(row.is_some(), "the next run need not count");
+}

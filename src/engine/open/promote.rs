@@ -32,7 +32,8 @@ use crate::frontier::{Forgotten, HeldHosts, RobotsMode, SharedPolicies};
 use crate::handover::Closed;
 use crate::journal::FetchLog;
 use crate::rows::{
-    ArchiveNames, Counters, CrawlState, DiskState, SavedBytes, deferred_urls, saved_bytes,
+    ArchiveNames, Counters, CrawlState, DiskState, SavedBytes, count_saved, deferred_urls,
+    saved_bytes,
 };
 use crate::store::{Batch, Durability, Store, Table, decode, encode, for_each, keys};
 
@@ -63,12 +64,21 @@ impl Shared {
             counters: watch::Sender::new(state.counters.clone()),
             deferred: watch::Sender::new(deferred_urls(store)?),
             memory: watch::Sender::new(MemoryUse::default()),
-            saved: watch::Sender::new(saved_bytes(store, state)?),
+            saved: watch::Sender::new(Some(saved(store, state)?)),
             held: watch::Sender::new(Arc::new(HeldHosts::read(store)?)),
             meters: Meters::default(),
             events: Events::new(Clock::start().now()),
         })
     }
+}
+
+/// What the crawl has saved. It is counted once if an earlier version began it.
+fn saved(store: &dyn Store, state: &CrawlState) -> Result<SavedBytes, Error> {
+    if let Some(known) = saved_bytes(store, state)? {
+        return Ok(known);
+    }
+    tracing::info!("counting what duplicates saved, which an earlier version did not");
+    Ok(count_saved(store)?)
 }
 
 /// Begins to write in the directory `path`.

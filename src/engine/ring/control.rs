@@ -121,9 +121,14 @@ impl Control {
             consent,
             reply,
         });
-        let SeedsAdded { new, known } = added.await?;
-        self.events.tell(&Happening::SeedsAdded { new, known });
-        Ok(SeedsAdded { new, known })
+        added.await
+    }
+
+    /// Tells that seeds were added: all those of a list at once, or of a request.
+    pub fn tell_seeds(&self, list: Option<String>, added: &SeedsAdded) {
+        let SeedsAdded { new, known } = *added;
+        self.events
+            .tell(&Happening::SeedsAdded { list, new, known });
     }
 
     /// Returns a read-only view of the crawl.
@@ -192,14 +197,15 @@ impl Control {
         Ok(changed)
     }
 
-    /// Changes the settings. Returns when they are in force.
-    pub async fn change(&self, options: LiveOptions) -> Result<(), Over> {
+    /// Changes the settings. Returns when they are in force. `changed` tells what is different, in
+    /// a sentence each.
+    pub async fn change(&self, options: LiveOptions, changed: Vec<String>) -> Result<(), Over> {
         let mut all = Options::clone(&self.options.load());
         all.take(options.clone());
         self.options.store(Arc::new(all));
         self.ask(|reply| Command::Change(Box::new(options), reply))
             .await?;
-        self.events.tell(&Happening::Reloaded);
+        self.events.tell(&Happening::Reloaded { changed });
         Ok(())
     }
 

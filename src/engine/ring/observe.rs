@@ -326,8 +326,7 @@ impl Watch {
     }
 
     /// Returns the bytes of bodies that did not have to be stored because they repeat others, by
-    /// the name of the tier, since the crawl began; `None` if it was begun by a version that did
-    /// not count them.
+    /// the name of the tier, since the crawl began; `None` if they are not known.
     pub fn saved(&self) -> Option<SavedBytes> {
         self.saved.borrow().clone()
     }

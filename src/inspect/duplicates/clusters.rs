@@ -5,12 +5,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::archive::RecordKind;
 use crate::dedup::{DocumentId, Similarity, Tier};
 use crate::engine::View;
 use crate::inspect::{Error, MAX_LISTED, time_of};
 use crate::rows::cluster::Head;
-use crate::rows::{Fate, PAGES, PageRecord};
+use crate::rows::{PAGES, PageRecord, saved_by};
 use crate::store::{Store, Table, keys};
 use crate::url::{Identity, UrlId};
 
@@ -245,18 +244,9 @@ pub(super) fn add(
             similarity: duplicate.similarity,
             first_seen: time_of(duplicate.first_seen),
             last_checked: time_of(duplicate.last_checked),
-            saved: saved(&page),
+            saved: saved_by(&page),
             url: page.url,
         });
     }
     Ok(bytes)
-}
-
-/// Bytes of a page's body that are not in the archive.
-fn saved(page: &PageRecord) -> u64 {
-    let is_stored = matches!(page.record, Some((RecordKind::Response, _)));
-    match &page.fate {
-        Fate::Answered { size, .. } if !is_stored => *size,
-        _ => 0,
-    }
 }

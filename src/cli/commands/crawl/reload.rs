@@ -42,6 +42,15 @@ struct Changed {
     has_other_cookies: bool,
 }
 
+impl Changed {
+    /// What is in force and was not, in a sentence each.
+    fn sentences(&self) -> Vec<String> {
+        let live = self.live.iter();
+        let said = live.map(|(key, then, now)| format!("{key} was {then}, is {now}"));
+        said.collect()
+    }
+}
+
 impl Reloading {
     /// Takes down with what a crawl began.
     pub(in crate::cli::commands) fn begin(
@@ -121,7 +130,7 @@ impl Reloading {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         let runtime = runtime.map_err(anyhow::Error::from)?;
         runtime
-            .block_on(self.control.change(options))
+            .block_on(self.control.change(options, changed.sentences()))
             .map_err(anyhow::Error::from)?;
         holding.login = logged_in;
         for (name, ..) in &changed.live {
@@ -140,9 +149,8 @@ impl Reloading {
     }
 
     fn tell(&self, changed: &Changed) {
-        for (name, then, value) in &changed.live {
-            self.screen
-                .say(&format!("reloaded: {name} was {then}, is {value}"));
+        for said in changed.sentences() {
+            self.screen.say(&format!("reloaded: {said}"));
         }
         for (name, then, value) in &changed.later {
             output::say(&format!(
@@ -169,6 +177,10 @@ fn shown(effective: &Effective) -> Vec<Setting> {
     shown.collect()
 }
 
+/// Live settings that name files. Whoever may steer the crawl from afar may not have files read
+/// here, of which an error would tell what is in them.
+const FILES: [&str; 2] = ["crawl.block_lists", "fetch.cookie_files"];
+
 impl Settings for Reloading {
     fn all(&self) -> Vec<Setting> {
         let holding = self.holding.lock().unwrap_or_else(PoisonError::into_inner);
@@ -177,23 +189,25 @@ impl Settings for Reloading {
 
     fn change(&self, set: &BTreeMap<String, String>) -> Result<Vec<String>, String> {
         let mut holding = self.holding.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_known = |key: &String| holding.shown.iter().any(|it| it.key == *key);
-        let later = set
-            .keys()
-            .find(|key| is_known(key) && !config::is_live(key));
-        if let Some(key) = later {
+        let mut flags = holding.flags.clone();
+        flags.set_also(set);
+        if let Some(key) = set.keys().find(|key| FILES.contains(&key.as_str())) {
+            return Err(format!(
+                "{key} names files of the machine that crawls: set it there in a configuration file, and send the process SIGHUP"
+            ));
+        }
+        if let Some(key) = set.keys().find(|key| !config::is_live(key)) {
+            // What is misspelt is said to be, and nothing else is remembered for the next run.
+            let loaded = flags.load(Some(&self.directory));
+            loaded.map_err(|failure| failure.in_words())?;
             return Err(format!(
                 "{key} cannot change while the crawl runs: restart it with --set {key}=VALUE"
             ));
         }
-        let mut flags = holding.flags.clone();
-        flags.set_also(set);
         match self.apply(&mut holding, flags) {
             Ok(changed) => {
                 self.tell(&changed);
-                let live = changed.live.iter();
-                let said = live.map(|(key, then, now)| format!("{key} was {then}, is {now}"));
-                Ok(said.collect())
+                Ok(changed.sentences())
             }
             Err(failure) => Err(failure.in_words()),
         }
