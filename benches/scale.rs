@@ -6,11 +6,14 @@
 //! commit 20000` commits that many pages (a third number: of new links, for one part of it alone);
 //! `-- restart 10000000` kills a process with that many, a hundred times. A second number is that
 //! of hosts (`seen`: of URLs that are expected; `restart`: of kills). `-- power-cut 20` cuts the
-//! power of a file system on a loop device, for which one must be root. Everything is put below
+//! power of a file system on a loop device, for which one must be root. `-- hosts 1000000 DIR`
+//! leaves a data directory with that many hosts, for whatever lists hosts. All else is put below
 //! `target/tmp`.
 
 #[path = "scale/commit.rs"]
 mod commit;
+#[path = "scale/hosts.rs"]
+mod hosts;
 #[path = "scale/measure.rs"]
 mod measure;
 #[path = "scale/power_cut.rs"]
@@ -49,6 +52,14 @@ fn main() {
         let directory = Path::new(arguments.get(1).expect("a directory"));
         let [from, hosts] = [2, 3].map(|at| number(at).expect("a number"));
         return restart::fill_until_killed(directory, &options(), from, hosts);
+    }
+    if what == Some("hosts") {
+        let directory = Path::new(arguments.get(2).expect("hosts NUMBER DIRECTORY"));
+        assert!(!directory.exists(), "{} is there", directory.display());
+        let count = number(1).expect("a number of hosts");
+        let figures = hosts::hosts(directory, &options(), count, &say);
+        assert!(figures.queued + figures.pages >= count);
+        return;
     }
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("scale");
     let fresh = || {

@@ -70,14 +70,6 @@ impl Inspector {
         }
     }
 
-    /// The store, unless a process runs the crawl.
-    pub(super) fn view(&self) -> Option<&View> {
-        match self {
-            Self::Store { view, .. } => Some(view),
-            Self::Running(_) => None,
-        }
-    }
-
     /// Asks a question.
     pub(super) fn ask(&mut self, question: Question) -> Result<Answer, Failure> {
         match self {

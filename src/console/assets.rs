@@ -34,7 +34,7 @@ macro_rules! files {
 pub(super) const SHEET: &str = "style.css";
 
 /// Every file; of modules those first that others import.
-pub(super) const FILES: [File; 16] = files![
+pub(super) const FILES: [File; 18] = files![
     "index.html" "index.html",
     "style.css" "style.css",
     "icon.svg" "icon.svg",
@@ -45,11 +45,13 @@ pub(super) const FILES: [File; 16] = files![
     "parts.js" "parts.js",
     "charts.js" "charts.js",
     "compare.js" "compare.js",
+    "health.js" "health.js",
     "overview.js" "overview.js",
     "hosts.js" "hosts.js",
     "duplicates.js" "duplicates.js",
     "not_fetched.js" "not_fetched.js",
     "url.js" "url.js",
+    "pages.js" "pages.js",
     "app.js" "app.js",
 ];
 

@@ -10,6 +10,9 @@ use super::{Error, HostNow};
 use crate::frontier::{HeldHosts, HostState, Moment};
 use crate::store::{Store, Table, decode, for_each};
 
+/// Maximum number of hosts in an answer. Their names are short, unlike those of pages.
+pub const MAX_HOSTS_LISTED: usize = 1_000;
+
 /// By what hosts are sorted, greatest first.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema,
@@ -29,6 +32,20 @@ pub enum HostSort {
     Duplicates,
     /// Time that its answers took.
     Time,
+}
+
+impl HostSort {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::Failures => "failures",
+            Self::Visits => "visits",
+            Self::Bytes => "bytes",
+            Self::Duplicates => "duplicates",
+            Self::Time => "time",
+        }
+    }
 }
 
 /// The place of a host in a list: what it is sorted by, and its name for those that are equal.
@@ -80,6 +97,36 @@ pub struct HostRow {
     pub time_ms: u64,
     /// What it is doing.
     pub state: HostDoing,
+}
+
+/// Which hosts are listed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostFilter {
+    /// By what they are sorted.
+    pub sort: HostSort,
+    /// Part of their names.
+    pub part: String,
+    /// Number of hosts, at most [`MAX_HOSTS_LISTED`].
+    pub limit: usize,
+}
+
+/// The greatest of the hosts that were asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostRows {
+    /// The hosts, greatest first.
+    pub hosts: Vec<HostRow>,
+    /// Number of all that are meant.
+    pub total: u64,
+}
+
+/// Lists the hosts that a filter takes.
+pub(super) fn host_rows(store: &dyn Store, filter: &HostFilter) -> Result<HostRows, Error> {
+    let most = filter.limit.min(MAX_HOSTS_LISTED);
+    let list = list_hosts(store, filter.sort, &filter.part, None, most)?;
+    Ok(HostRows {
+        hosts: list.rows.into_iter().map(|(_, row)| row).collect(),
+        total: list.total,
+    })
 }
 
 /// A part of the hosts.

@@ -41,12 +41,15 @@ pub use check::{Checked, PartChecked, check};
 pub use deferred::{DeferredFilter, DeferredNow, MAX_DEFERRED_LISTED};
 pub use duplicates::{
     Cluster, ClusterFilter, Comparison, Cursor, Dups, Mark, Marked, MarksNow, Member, Part,
-    Precision, Sample, SampleFilter, Side, Undo, compare, mark, marks, text_of,
+    Precision, Sample, SampleFilter, Side, Undo, compare, join, mark, marks, text_of,
 };
 pub(crate) use duplicates::{cluster, clusters, marks_by_url};
 pub use feed::{Feed, Outlook};
 pub use glance::{DiskUse, LastError, VisitSeen};
-pub use host_list::{HostList, HostPlace, HostRow, HostSort, list_hosts};
+pub use host_list::{
+    HostDoing, HostFilter, HostList, HostPlace, HostRow, HostRows, HostSort, MAX_HOSTS_LISTED,
+    list_hosts,
+};
 pub(crate) use host_story::host_story;
 pub use host_story::{HostRobots, HostStory, RobotsHeld};
 pub use hosts::{HostNow, HostsNow};
@@ -109,6 +112,8 @@ pub enum Question {
     LeftOut,
     /// Which hosts have the most queued URLs, and which the most failures?
     Hosts,
+    /// Which hosts are there, the greatest by what they are sorted?
+    HostList(HostFilter),
     /// Which kinds of URLs say nothing new?
     #[serde(rename = "rules")]
     Learned,
@@ -151,6 +156,8 @@ pub enum Answer {
     LeftOut(Omissions),
     /// The hosts.
     Hosts(HostsNow),
+    /// The hosts, sorted.
+    HostList(HostRows),
     /// The kinds of URLs that say nothing new.
     #[serde(rename = "rules")]
     Learned(Learned),
@@ -191,6 +198,7 @@ pub fn answer(view: &View, question: &Question) -> Result<Answer, Error> {
         }
         Question::LeftOut => Answer::LeftOut(Omissions::read(view.store(), false)?),
         Question::Hosts => Answer::Hosts(hosts::hosts(view.store())?),
+        Question::HostList(filter) => Answer::HostList(host_list::host_rows(view.store(), filter)?),
         Question::Learned => Answer::Learned(learned::learned(view.store())?),
         Question::Deferred(filter) => Answer::Deferred(deferred::deferred(view.store(), filter)?),
         Question::NotFetched { by } => {

@@ -7,7 +7,7 @@
 //!
 //! - `need`: what a test may need, and whether this machine has it.
 //! - `child`: this binary again, as the process that a test kills.
-//! - `console`: the page of the console, in a browser.
+//! - `console`, `console_states`: the page of the console, in a browser.
 //! - `guard`, `hostile`: which addresses are contacted, in a network of their own.
 //! - `faults`: I/O calls that fail, power cuts, damaged files, clocks that jump.
 //! - `full_disk`: a file system that fills up.
@@ -19,6 +19,7 @@ mod child;
 mod need;
 
 mod console;
+mod console_states;
 mod documents;
 mod faults;
 mod full_disk;
@@ -93,10 +94,14 @@ fn tests() -> Vec<Test> {
     tests![
         console::a_host_that_is_held_gets_no_requests: Need::Browser,
         console::a_report_opens_from_disk: Need::Browser,
-        console::axe_finds_no_serious_fault: Need::Axe,
         console::it_fits_a_phone_and_the_dark: Need::Browser,
         console::the_page_shows_a_crawl_and_steers_it: Need::Browser,
         console::what_pages_say_stays_text: Need::Browser,
+        console_states::a_day_of_events_takes_little_memory: Need::Browser,
+        console_states::a_page_that_slept_has_missed_nothing: Need::Browser,
+        console_states::axe_finds_no_serious_fault: Need::Axe,
+        console_states::it_says_what_is_the_matter_and_what_to_do: Need::Browser,
+        console_states::the_keyboard_reaches_everything: Need::Browser,
         documents::killed_and_lost: Need::Nothing,
         faults::clocks_that_jump: Need::Faults,
         faults::daemons_whose_clock_was_ahead: Need::Faults,

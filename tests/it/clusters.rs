@@ -74,6 +74,36 @@ fn every_cluster_is_told_with_its_members() {
 }
 
 #[test]
+fn clusters_are_chosen_by_number_size_and_tier() {
+    let (Crawled { crawl, .. }, clusters) = crawled();
+    let least = clusters.iter().map(|it| members(it).len()).max();
+    let least = least.expect("there are clusters");
+    let is_large = |it: &&Value| members(it).len() >= least;
+    let is_near = |it: &&Value| members(it).iter().any(|it| it["tier"] == "near");
+    let large: Vec<&Value> = clusters.iter().filter(is_large).collect();
+    let near: Vec<&Value> = clusters.iter().filter(is_near).collect();
+    assert!(large.len() < clusters.len() && near.len() < clusters.len());
+    let chosen = |arguments: &[&str]| lines(&crawl, &[&["dups"], arguments].concat());
+    let refs = |lines: &[Value]| lines.iter().map(Value::to_string).collect::<Vec<_>>();
+    let wanted = |lines: &[&Value]| lines.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(
+        refs(&chosen(&["--min", &least.to_string()])),
+        wanted(&large)
+    );
+    assert_eq!(refs(&chosen(&["--tier", "near"])), wanted(&near));
+    assert_eq!(refs(&chosen(&["--min", "0"])), refs(&clusters));
+    for cluster in [&clusters[0], &clusters[1], &clusters[clusters.len() - 1]] {
+        let number = cluster["cluster"].to_string();
+        assert_eq!(refs(&chosen(&["--cluster", &number])), wanted(&[cluster]));
+    }
+    let none = crawl.ask(&["dups", "--cluster", "9999999"]).expect(2);
+    none.says(&["there is no cluster 9999999"]);
+    crawl
+        .ask(&["dups", "--min", "2", "--sample", "1"])
+        .expect(2);
+}
+
+#[test]
 fn clusters_as_a_table_have_the_same_members() {
     let (Crawled { crawl, .. }, clusters) = crawled();
     let table = crawl.ask(&["dups", "--format", "csv"]).expect(0).stdout;

@@ -302,6 +302,56 @@ fn what_was_dropped_is_looked_at_and_judged() {
     assert_eq!(marks["undo"][0]["wrong"], 1);
 }
 
+/// What the command beside an answer prints.
+#[track_caller]
+fn told_by(answer: &Value) -> Vec<Value> {
+    let mut words = text(answer, "command").split(' ');
+    assert_eq!(words.next(), Some("gleaner"));
+    let command = crate::run::gleaner(&words.collect::<Vec<_>>());
+    run(command).expect(0).json_lines()
+}
+
+#[test]
+fn the_command_beside_a_list_gives_just_that_list() {
+    let crawl = Place::new();
+    let (web, _) = show::web();
+    show::crawl(&crawl, show::IN_ORDER, &web);
+    let console = daemon(&crawl, &[]);
+    for query in ["sort=visits", "sort=bytes&limit=1&q=127", "q=nothing"] {
+        let hosts = console.get(&format!("/api/v1/hosts?{query}"));
+        let told = told_by(&hosts);
+        assert_eq!(told[0]["hosts"], hosts["hosts"], "{query}");
+        assert_eq!(told[0]["total"], hosts["total"], "{query}");
+    }
+    for query in ["", "?tier=near", "?min=2", "?min=900"] {
+        let clusters = console.get(&format!("/api/v1/clusters{query}"));
+        let mut told = told_by(&clusters);
+        for cluster in &mut told {
+            let id = cluster["cluster"].take();
+            cluster
+                .as_object_mut()
+                .expect("an object")
+                .remove("cluster");
+            cluster["id"] = id;
+        }
+        assert_eq!(json!(told), clusters["clusters"], "{query}");
+        for cluster in told {
+            let one = console.get(&format!("/api/v1/clusters/{}", cluster["id"]));
+            assert_eq!(told_by(&one)[0]["members"], one["members"]);
+        }
+    }
+    // A report of a crawl that runs has every host too.
+    let file = crawl.file("report.html", "");
+    crawl.ask(&["report", "-o", &file]).expect(0);
+    let page = fs::read_to_string(&file).expect("it is written");
+    let data = page.split("id=\"data\">").nth(1).expect("it has data");
+    let data = data.split("</script>").next().expect("it ends");
+    let data: Value = serde_json::from_str(data).expect("it is JSON");
+    let hosts = console.get("/api/v1/hosts?sort=visits");
+    assert_eq!(data["answers"]["hosts"]["hosts"], hosts["hosts"]);
+    console.stop();
+}
+
 #[test]
 fn every_route_answers_no_stranger() {
     let crawl = Place::new();

@@ -15,11 +15,14 @@ use crate::cli::{Failure, left_out, output};
 use crate::control::client::Client;
 use crate::engine::{HandoverState, Limit, Omissions, Status};
 use crate::frontier::Trouble;
-use crate::inspect::{self, Answer, GroupedBy, HostNow, HostsNow, Learned, Question, StatusNow};
+use crate::inspect::{
+    self, Answer, GroupedBy, HostDoing, HostFilter, HostNow, HostRows, HostSort, HostsNow, Learned,
+    MAX_LISTED, Question, StatusNow,
+};
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  gleaner status --data-dir crawl\n  gleaner status --data-dir crawl --json | jq .counters.queued\n  gleaner status --data-dir crawl --rules\n  gleaner status --data-dir crawl --check || mail -s 'the crawl' ops"
+    after_help = "Examples:\n  gleaner status --data-dir crawl\n  gleaner status --data-dir crawl --json | jq .counters.queued\n  gleaner status --data-dir crawl --rules\n  gleaner status --data-dir crawl --hosts failures --match example.org\n  gleaner status --data-dir crawl --check || mail -s 'the crawl' ops"
 )]
 pub(crate) struct Arguments {
     /// Data directory of the crawl
@@ -36,6 +39,15 @@ pub(crate) struct Arguments {
     /// by host, or by pattern of URLs
     #[arg(long, value_name = "BY", value_enum, conflicts_with_all = ["rules", "check"])]
     not_fetched: Option<By>,
+    /// Show hosts instead, the greatest first by this
+    #[arg(long, value_name = "SORT", value_enum, conflicts_with_all = ["rules", "check", "not_fetched"])]
+    hosts: Option<Sort>,
+    /// Only hosts with this in their names
+    #[arg(long = "match", value_name = "PART", requires = "hosts")]
+    part: Option<String>,
+    /// Show so many of the hosts, at most 1,000
+    #[arg(long, value_name = "N", requires = "hosts", default_value_t = MAX_LISTED)]
+    limit: usize,
     /// Print one JSON object instead of a table
     #[arg(long, conflicts_with = "check")]
     json: bool,
@@ -49,12 +61,32 @@ enum By {
     Pattern,
 }
 
+/// By what hosts are sorted.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Sort {
+    /// URLs that wait
+    Queue,
+    /// Failures, less the successes since
+    Failures,
+    /// Answers received
+    Visits,
+    /// Bytes received
+    Bytes,
+    /// Duplicates
+    Duplicates,
+    /// Time of the answers
+    Time,
+}
+
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.rules {
         return rules(arguments);
     }
     if let Some(by) = arguments.not_fetched {
         return not_fetched(arguments, by);
+    }
+    if let Some(sort) = arguments.hosts {
+        return hosts(arguments, sort);
     }
     let mut now = inspect::status(&arguments.data_dir)?;
     if arguments.check {
@@ -241,6 +273,61 @@ fn not_fetched(arguments: &Arguments, by: By) -> Result<(), Failure> {
         arguments.json,
         left_out::groups,
     )?)
+}
+
+/// Prints hosts, sorted.
+fn hosts(arguments: &Arguments, sort: Sort) -> Result<(), Failure> {
+    let mut inspector = Inspector::open(&arguments.data_dir)?;
+    let filter = HostFilter {
+        sort: match sort {
+            Sort::Queue => HostSort::Queue,
+            Sort::Failures => HostSort::Failures,
+            Sort::Visits => HostSort::Visits,
+            Sort::Bytes => HostSort::Bytes,
+            Sort::Duplicates => HostSort::Duplicates,
+            Sort::Time => HostSort::Time,
+        },
+        part: arguments.part.clone().unwrap_or_default(),
+        limit: arguments.limit,
+    };
+    let Answer::HostList(rows) = inspector.ask(Question::HostList(filter))? else {
+        return Err(Failure::other_answer());
+    };
+    Ok(output::print_answer(&rows, arguments.json, host_table)?)
+}
+
+/// A line for each host.
+fn host_table(rows: &HostRows) -> String {
+    let mut text = format!(
+        "{:>10} {:>10} {:>14} {:>10} {:>8} {:>10}  {:<8} host\n",
+        "queued", "visits", "bytes", "duplicates", "failures", "seconds", "state"
+    );
+    for row in &rows.hosts {
+        let host = &row.host;
+        let state = match row.state {
+            HostDoing::Parked => "parked",
+            HostDoing::Held => "held",
+            HostDoing::Waiting => "waiting",
+            HostDoing::Due => "due",
+            HostDoing::Idle => "idle",
+        };
+        let _ = writeln!(
+            text,
+            "{:>10} {:>10} {:>14} {:>10} {:>8} {:>10}  {state:<8} {}",
+            host.queued,
+            host.visits,
+            row.bytes,
+            row.duplicates,
+            host.failures,
+            row.time_ms / 1_000,
+            host.host,
+        );
+    }
+    let (shown, total) = (rows.hosts.len() as u64, rows.total);
+    if shown < total {
+        let _ = writeln!(text, "{shown} of {}", count(total, "host"));
+    }
+    text
 }
 
 /// Prints the rules learned about hosts.

@@ -1,6 +1,6 @@
 // The crawl's answers: from the API beside the page, or from the data inside a saved report.
 
-import { useEffect, useRef, useState } from './preact.js';
+import { useEffect, useMemo, useRef, useState } from './preact.js';
 
 const inside = document.getElementById('data');
 
@@ -56,7 +56,7 @@ async function sent(url, options) {
     return await fetch(url, { cache: 'no-store', credentials: 'same-origin', redirect: 'error', ...options });
   } catch (error) {
     if (error.name === 'AbortError') throw error;
-    throw new ApiError(0, 'unreachable', 'the crawl does not answer: it may have ended');
+    throw new ApiError(0, 'unreachable', 'The crawl does not answer: it may have ended');
   }
 }
 
@@ -75,6 +75,17 @@ export async function post(path, body = {}) {
     body: JSON.stringify(body),
   };
   return answerOf(await sent(address(path), options));
+}
+
+// 30s and 1GiB as 30 s and 1 GiB.
+function setting(value) {
+  return typeof value === 'string' ? value.replace(/(\d)([a-zA-Z])/g, '$1 $2') : value;
+}
+
+// The crawl's settings by their keys, as far as they are known; most hold for its whole run.
+export function useSettings() {
+  const { data } = useAnswer('config');
+  return useMemo(() => new Map((data?.settings ?? []).map((it) => [it.key, setting(it.value)])), [data]);
 }
 
 // The answer to a question, asked again every `every` milliseconds while somebody looks. What was

@@ -11,6 +11,7 @@ import { Hosts } from './hosts.js';
 import { Duplicates } from './duplicates.js';
 import { NotFetched } from './not_fetched.js';
 import { UrlPage } from './url.js';
+import { Pages } from './pages.js';
 
 const PAGES = [
   { key: '', name: 'Overview', view: Overview, isSaved: true },
@@ -18,6 +19,7 @@ const PAGES = [
   { key: 'duplicates', name: 'Duplicates', view: Duplicates, isSaved: true },
   { key: 'not-fetched', name: 'Not fetched', view: NotFetched, isSaved: false },
   { key: 'url', name: 'URL', view: UrlPage, isSaved: false },
+  { key: 'pages', name: 'Pages', view: Pages, isSaved: false, isUnlisted: true },
 ].filter((page) => !saved || page.isSaved);
 
 // What the address says: a page and its parameters.
@@ -115,7 +117,7 @@ function Head({ live, current, onOpen }) {
     event.preventDefault();
     if (asked.trim()) go('url', { u: asked.trim() });
   };
-  const canWrite = status && !saved && !status.read_only;
+  const canWrite = status && !saved && !status.read_only && !live.error;
   const isPaused = state.key === 'paused' || status?.gauges?.limit === 'paused';
   const pause = () => run(() => post(isPaused ? 'resume' : 'pause'), isPaused ? 'Requests are made again.' : 'Paused: no new requests are made.').then(refresh);
   return html`<header class="top"><div class="band">
@@ -123,7 +125,7 @@ function Head({ live, current, onOpen }) {
       <rect width="32" height="32" rx="8" /><path class="stalk" d="M16 27V9" />
       <path class="grain" d="M16 14c-4 0-6-2-6-5 4 0 6 2 6 5zM16 14c4 0 6-2 6-5-4 0-6 2-6 5zM16 20.500c-4 0-6-2-6-5 4 0 6 2 6 5zM16 20.500c4 0 6-2 6-5-4 0-6 2-6 5zM16 8c-1.800-1.800-1.800-3.200 0-5 1.800 1.800 1.800 3.200 0 5z" /></svg>
       <span>gleaner</span></a>
-    <nav aria-label="Pages">${PAGES.map((page) => html`<a key=${page.key} href=${`#/${page.key}`} aria-current=${page === current ? 'page' : null}>
+    <nav aria-label="Pages">${PAGES.filter((page) => !page.isUnlisted || page === current).map((page) => html`<a key=${page.key} href=${`#/${page.key}`} aria-current=${page === current ? 'page' : null}>
       ${page.name}</a>`)}</nav>
     ${!saved && html`<form class="find" role="search" onSubmit=${find}>
       <input type="search" aria-label="Ask about a URL" placeholder="Ask about a URL" value=${asked} onInput=${(event) => setAsked(event.target.value)} /></form>`}
@@ -192,16 +194,17 @@ function App() {
   const View = at.page.view;
   return html`<a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); main.current.focus(); }}>Skip to the content</a>
     <${Head} live=${live} current=${at.page} onOpen=${setOpen} />
-    ${live.error && html`<p class=${`banner ${live.error.code === 'starting' ? 'calm' : ''}`} role="alert">
-      ${plain(live.error.message)}. What is shown is from ${live.status ? day(live.status.server_time ?? now()) : 'nowhere yet'}; this page goes on when the crawl answers.</p>`}
+    ${live.error && html`<div class=${`banner ${live.error.code === 'starting' ? 'calm' : ''}`} role="alert">
+      ${plain(live.error.message)}. ${live.status ? `What is shown is from ${day(live.status.server_time ?? now())}; this` : 'This'} page goes on by itself when the crawl answers.
+        ${live.error.code !== 'starting' && live.status && html`<${Command} line=${commandOf(live.status, 'status')} />`}</div>`}
     <main id="main" ref=${main} tabindex="-1"><${Guard} key=${at.page.key}>
-      <${View} live=${live} query=${at.query} go=${go} /><//></main>
+      <${View} live=${live} query=${at.query} go=${go} onSeed=${() => setOpen('seeds')} /><//></main>
     <footer class="foot"><span>gleaner ${live.status?.version ?? ''}</span>
       ${!saved && html`<a href="openapi.json">API</a><a href="metrics">metrics</a>`}
       ${saved && html`<span>made by <code>gleaner report</code>; nothing in it comes from elsewhere</span>`}</footer>
     ${open === 'stop' && html`<${Stopping} status=${live.status} onClose=${() => setOpen(null)} />`}
     ${open === 'seeds' && html`<${Seeding} status=${live.status} onClose=${() => setOpen(null)} />`}
-    <${Notes} />`;
+    <${Notes} behind=${true} />`;
 }
 
 start();

@@ -27,6 +27,7 @@ function ceiling(value) {
   return [1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10].find((step) => step * power >= value * 0.999) * power;
 }
 
+const EDGE = 20;
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 2592000, 7776000];
 
 // Times for the axis, on full minutes or hours of the reader's day.
@@ -104,9 +105,9 @@ export function TimeChart({ title, series, format = number, stack = false, heigh
     }
     let most = 0;
     for (const one of tops) for (const [, value] of one.top) if (value > most) most = value;
-    return { times, tops, most: ceiling(most) };
+    return { times, tops, most: ceiling(most), isFlat: most === 0 };
   }, [series, stack]);
-  const { times, tops, most } = drawn;
+  const { times, tops, most, isFlat } = drawn;
   const inner = { width: Math.max(10, width - PAD.left - PAD.right), height: height - PAD.top - PAD.bottom };
   const from = times[0] ?? 0;
   const to = times.at(-1) ?? 1;
@@ -147,18 +148,18 @@ export function TimeChart({ title, series, format = number, stack = false, heigh
     <div ref=${ref} class="plot">
       ${width > 0 && html`<svg width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`} role="img" aria-label=${spoken} tabindex="0"
           onPointerMove=${point} onPointerLeave=${() => setAt(null)} onKeyDown=${key} onBlur=${() => setAt(null)}>
-        ${[0, 0.5, 1].map((part) => html`<g key=${part}>
+        ${(isFlat ? [0] : [0, 0.5, 1]).map((part) => html`<g key=${part}>
           <line class="grid" x1=${PAD.left} x2=${width - PAD.right} y1=${y(part * most)} y2=${y(part * most)} />
           <text class="tick" x=${PAD.left - 6} y=${y(part * most) + 3.5} text-anchor="end">
             ${part === 0 ? '0' : format(part * most).replace('/s', '')}</text></g>`)}
-        ${times.length > 1 && ticksOf(from, to, Math.max(2, Math.floor(inner.width / 80))).map(([time, name]) => html`<text key=${time} class="tick" x=${x(time)} y=${height - 5} text-anchor="middle">
+        ${times.length > 1 && ticksOf(from, to, Math.max(2, Math.floor(inner.width / 80))).map(([time, name]) => html`<text key=${time} class="tick" x=${Math.min(x(time), width - EDGE)} y=${height - 5} text-anchor="middle">
           ${name}</text>`)}
         ${tops.map((one) => html`<g key=${one.key} class=${one.tone}>
           ${(area || stack) && html`<path class=${stack ? 'layer' : 'area'} d=${path(one.top, one.bottom, x, y, true)} />`}
           ${!stack && html`<path class="line" d=${path(one.top, null, x, y, false)} />`}</g>`)}
         ${isHeld && html`<line class="cursor" x1=${x(times[index])} x2=${x(times[index])} y1=${PAD.top} y2=${height - PAD.bottom} />`}
       </svg>`}
-      ${times.length < 2 && html`<p class="nodata">nothing to draw yet</p>`}
+      ${(times.length < 2 || isFlat) && html`<p class="nodata">${times.length < 2 ? 'nothing to draw yet' : 'none in this time'}</p>`}
     </div>
     <${Spoken} title=${title} series=${series} format=${format} />
   </figure>`;

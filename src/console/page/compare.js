@@ -2,7 +2,7 @@
 
 import { html, useEffect, useState } from './preact.js';
 import { useAnswer } from './api.js';
-import { number, plain, share } from './format.js';
+import { count, number, plain, share } from './format.js';
 import { Choice, Missing, WebUrl } from './parts.js';
 
 // Words of a stretch that both have, of which more are folded away.
@@ -30,7 +30,7 @@ function Same({ text, isFirst, isLast }) {
   const end = isLast ? all.slice(-SHOWN / 2) : all.slice(-SHOWN);
   const folded = all.slice(begin.length, all.length - end.length).filter((it) => it.trim()).length;
   return html`<span>${plain(begin.join(''))}
-    <button type="button" class="fold" onClick=${() => setOpen(true)}>… ${number(folded)} words the same …</button>
+    <button type="button" class="fold" onClick=${() => setOpen(true)}>… ${count(folded, 'word')} the same …</button>
     ${plain(end.join(''))}</span>`;
 }
 
@@ -46,7 +46,7 @@ function Text({ parts, side }) {
 function Side({ page, name, tone }) {
   return html`<div class=${`diffhead ${tone}`}><b>${name}</b><span class="difftitle">
     ${plain(page.title) || 'without a title'}</span><${WebUrl} url=${page.url} /><small>
-    ${number(page.words)} words</small></div>`;
+    ${count(page.words, 'word')}</small></div>`;
 }
 
 export function Compare({ a, b }) {
@@ -59,7 +59,7 @@ export function Compare({ a, b }) {
   const words = (side) => data.parts.reduce((sum, part) => sum + (part[side] ? part[side].split(/\s+/).filter(Boolean).length : 0), 0);
   const [onlyA, onlyB, both] = [words('a'), words('b'), words('both')];
   return html`<div class="compare">
-    <p class="diffsays"><b>${onlyA + onlyB === 0 ? 'The texts are the same.' : `${number(onlyA)} words only in the original, ${number(onlyB)} only in the duplicate`}</b>
+    <p class="diffsays"><b>${onlyA + onlyB === 0 ? 'The texts are the same.' : `${count(onlyA, 'word')} only in the original, ${number(onlyB)} only in the duplicate`}</b>
       <span>${number(both)} in both (${share(both, both + Math.max(onlyA, onlyB))})</span>
       ${data.similarity !== undefined && data.similarity !== null && html`<span>similarity ${Number(data.similarity).toFixed(3)}</span>`}
       ${data.distance !== undefined && data.distance !== null && html`<span>distance ${data.distance} of 64 bits</span>`}

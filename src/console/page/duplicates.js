@@ -3,7 +3,7 @@
 
 import { html, useEffect, useMemo, useRef, useState } from './preact.js';
 import { post, saved, useAnswer } from './api.js';
-import { count, day, number, plain, share, size } from './format.js';
+import { count, day, number, part, plain, share, size } from './format.js';
 import { Badge, Card, Command, commandOf, Empty, Icon, Interval, Missing, run, TierChip, TIERS, WebUrl, Window } from './parts.js';
 import { Histogram } from './charts.js';
 import { Compare } from './compare.js';
@@ -20,8 +20,8 @@ function Tier({ tier, pages, all, savedBytes, marks, isChosen }) {
       ${share(pages, all)} of duplicates, ${size(savedBytes)} saved</small></span>
     ${judged ? html`<span class="tierprecision">
       <${Interval} low=${marks.low} high=${marks.high} at=${marks.precision} /><b>
-      ${share(marks.precision, 1)} right</b><small>
-      ${share(marks.low, 1)} to ${share(marks.high, 1)}, ${marks.marked} marked</small></span>` : html`<span class="tierprecision none">
+      ${part(marks.precision)} right</b><small>
+      ${part(marks.low)} to ${part(marks.high)}, ${marks.marked} marked</small></span>` : html`<span class="tierprecision none">
       ${saved ? 'nobody marked any' : 'not looked at yet'}</span>`}`;
   return saved ? html`<div class="tier">
     ${inner}</div>` : html`<a class="tier" href=${`#/duplicates?tier=${tier.key}`} aria-current=${isChosen ? 'true' : null}>
@@ -118,13 +118,13 @@ function Cluster({ id, row, status, onClose }) {
       <${Badge} level="warn">the original is gone; its duplicates wait for a visit<//></p>`}
     ${compared ? html`<p><button type="button" class="link" onClick=${() => setCompared(null)}>← all ${count(members.length, 'duplicate')}</button></p>
       <${Compare} a=${cluster.original} b=${compared} />` : html`
-    <div class="scroll"><table class="plain"><thead><tr><th scope="col">duplicate</th><th scope="col">tier</th>
+    <div class="scroll"><table class="plain stack"><thead><tr><th scope="col">duplicate</th><th scope="col">tier</th>
       <th scope="col" class="n">similarity</th><th scope="col" class="n">saved</th>${!saved && html`<th scope="col">
       <span class="unseen">compare</span></th>`}</tr></thead>
       <tbody>${members.slice(0, 200).map((it) => html`<tr key=${it.url}><td class="fill"><${WebUrl} url=${it.url} />
         <small>since ${day(it.first_seen)}</small></td><td><${TierChip} tier=${it.tier} /></td>
-        <td class="n">${it.tier === 'near' ? html`${Number(it.similarity).toFixed(3)}<small>
-          ${it.distance} bits</small>` : 'equal'}</td><td class="n">${size(it.saved)}</td>
+        <td class="n" data-name="similarity">${it.tier === 'near' ? html`${Number(it.similarity).toFixed(3)}<small>
+          ${it.distance} bits</small>` : 'equal'}</td><td class="n" data-name="saved">${size(it.saved)}</td>
         ${!saved && html`<td><button type="button" class="small" onClick=${() => setCompared(it.url)} aria-label=${`Compare ${plain(it.url)} with the original`}>compare</button></td>`}</tr>`)}</tbody></table></div>
       ${(cluster.more > 0 || members.length > 200) && html`<p class="muted">and ${number((cluster.more ?? 0) + Math.max(0, members.length - 200))} more</p>`}`}
     <${Command} line=${answer.data?.command ?? commandOf(status, 'dups')} />`}<//>`;
@@ -170,7 +170,7 @@ function Clusters({ query, go, status }) {
           ${LEAST.map(([key, name]) => html`<option key=${key} value=${key}>${name}</option>`)}</select></label>`}>
     ${!data && clusters.length === 0 ? html`<${Missing} answer=${answer} what="clusters" rows=${8} />` : clusters.length === 0 ? html`<${Empty} title="No clusters">
       ${min || tier ? 'None is of this kind.' : 'No page was found to be a copy of another.'}<//>` : html`
-    <div class="scroll"><table class="clusters"><thead><tr><th scope="col">original</th>
+    <div class="scroll"><table class="clusters stack"><thead><tr><th scope="col">original</th>
       <th scope="col" class="n">duplicates</th><th scope="col" class="n">saved</th>
       <th scope="col">tiers</th></tr></thead>
       <tbody>${shown.map((it, index) => {
@@ -178,7 +178,7 @@ function Clusters({ query, go, status }) {
         return html`<tr key=${`${it.id} ${index}`}><td class="fill">
           <button type="button" class="link" onClick=${() => set({ cluster: it.id })}><bdi class="url">
           ${plain(it.original)}</bdi></button></td>
-          <td class="n">${number(it.duplicates ?? it.members.length)}</td><td class="n">
+          <td class="n" data-name="duplicates">${number(it.duplicates ?? it.members.length)}</td><td class="n" data-name="saved">
             ${size(it.saved ?? it.members.reduce((sum, member) => sum + member.saved, 0))}</td>
           <td class="tiers">${tiers.map(([kind, value]) => html`<span key=${kind.key} title=${kind.says}>
             <i class=${`dot v-${kind.key}`}></i>${kind.name} ${number(value)}</span>`)}</td></tr>`;

@@ -54,6 +54,11 @@ export function share(part, all) {
   return `${percent >= 10 || percent === 0 ? percent.toFixed(percent >= 99 && percent < 100 ? 1 : 0) : percent.toFixed(1)} %`;
 }
 
+// A share that is an estimate: what is 1 but for rounding is all.
+export function part(value) {
+  return share(Math.round(value * 1e6) / 1e6, 1);
+}
+
 // 1 page, 2 pages
 export function count(value, one, many = `${one}s`) {
   return `${number(value)} ${value === 1 ? one : many}`;
@@ -112,6 +117,11 @@ export function day(time) {
   if (Number.isNaN(at.getTime())) return NONE;
   const date = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
   return `${date} ${two(at.getHours())}:${two(at.getMinutes())}`;
+}
+
+// Times in a text, in the reader's zone as all others of the page.
+export function withTimes(text) {
+  return text.replace(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (time) => day(time));
 }
 
 // Names of the crawl as words: `not-fetched` as `not fetched`.

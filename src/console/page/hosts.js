@@ -2,9 +2,9 @@
 // what may be done about it.
 
 import { html, useEffect, useMemo, useState } from './preact.js';
-import { post, saved, useAnswer } from './api.js';
+import { post, saved, useAnswer, useSettings } from './api.js';
 import { now } from './live.js';
-import { ago, clock, count, day, duration, NONE, number, plain, share, size, words } from './format.js';
+import { ago, clock, count, day, duration, NONE, number, plain, quoted, share, size, words } from './format.js';
 import { Badge, Card, Command, commandOf, Empty, Facts, HostName, Missing, requeued, run, TierChip, WebUrl, Window } from './parts.js';
 
 const SORTS = [
@@ -41,19 +41,22 @@ function inReport(answer, sort, q) {
   return { ...answer, data: { ...answer.data, hosts } };
 }
 
-function Row({ host, onOpen }) {
+function Row({ host, delay, onOpen }) {
   const [level, name] = standing(host);
   const wait = host.queued > 0 || host.parked ? ago(host.due, now()) : NONE;
+  // On a phone a row is a paragraph: what is zero is left out there, and each number has its name.
+  const cell = (name, value, inner) => html`<td class=${`n${value > 0 ? '' : ' none'}`} data-name=${name}>${inner}</td>`;
   return html`<tr><th scope="row"><${HostName} host=${host.host} onOpen=${onOpen} /></th>
-    <td class="n">${number(host.queued)}</td><td class="n">${number(host.visits)}</td><td class="n">
-      ${size(host.bytes)}</td>
-    <td class="n">${host.duplicates === undefined ? NONE : html`${number(host.duplicates)} <small>
-      ${share(host.duplicates, host.judged ?? host.visits)}</small>`}</td>
-    <td class="n">${host.failures > 0 ? html`${number(host.failures)} <small>
-      ${words(host.trouble)}</small>` : '0'}</td>
-    <td class="n">${duration(host.time_ms)}</td>
+    ${cell('queue', host.queued, number(host.queued))}${cell('visits', host.visits, number(host.visits))}
+    ${cell('bytes', host.bytes, size(host.bytes))}
+    ${cell('duplicates', host.duplicates, host.duplicates === undefined ? NONE : html`${number(host.duplicates)} <small>
+      ${share(host.duplicates, host.judged ?? host.visits)}</small>`)}
+    ${cell('failures', host.failures, host.failures > 0 ? html`${number(host.failures)} <small>
+      ${words(host.trouble)}</small>` : '0')}
+    ${cell('time', host.time_ms, duration(host.time_ms))}
+    ${cell('delay', host.crawl_delay_ms, host.crawl_delay_ms ? html`${duration(host.crawl_delay_ms)} <small title="its robots.txt asks for that">robots</small>` : delay ?? NONE)}
     <td><${Badge} level=${level}>${name}<//> <small>
-      ${host.parked || host.queued > 0 ? (wait.startsWith('in') ? `next ${wait}` : 'due') : ''}</small></td></tr>`;
+      ${wait.startsWith('in') ? wait : ''}</small></td></tr>`;
 }
 
 function Visit({ visit }) {
@@ -64,7 +67,7 @@ function Visit({ visit }) {
       ${plain(visit.annotation)}</small>`}</td></tr>`;
 }
 
-function Detail({ name, row, onClose, status, onChange }) {
+function Detail({ name, row, delay, onClose, status, onChange }) {
   const answer = useAnswer(saved ? null : `hosts/${encodeURIComponent(name)}`, {}, 5_000);
   const host = answer.data ?? row;
   const visits = host?.last_visits ?? (Array.isArray(host?.visits) ? host.visits : []);
@@ -90,9 +93,9 @@ function Detail({ name, row, onClose, status, onChange }) {
       ['duplicates', host.duplicates === undefined ? null : `${number(host.duplicates)} (${share(host.duplicates, host.judged ?? answers)})`],
       ['time of answers', host.time_ms > 0 ? `${duration(host.time_ms)} in all, ${duration(host.time_ms / Math.max(1, answers ?? 1))} each` : null],
       ['next visit', !host.held && (host.queued > 0 || host.parked) ? ago(host.due, now()) : null],
-      ['failures', host.failures > 0 ? `${host.failures} in a row, the last: ${words(host.trouble)}` : null],
+      ['failures', host.failures > 0 ? `${number(host.failures)} in a row, the last: ${words(host.trouble)}` : null],
       ['held', typeof host.held === 'string' ? `since ${day(host.held)}` : host.held && 'until it is released'],
-      ['Crawl-delay', host.crawl_delay_ms ? duration(host.crawl_delay_ms) : null],
+      ['delay', host.crawl_delay_ms ? html`${duration(host.crawl_delay_ms)} <small>as its robots.txt asks</small>` : delay && html`${delay} <small>by politeness.delay; its robots.txt asks for none</small>`],
       ['robots.txt', robots && html`${ROBOTS[robots.state] ?? words(robots.state)}${robots.reason ? html`: ${plain(robots.reason)}` : ''}${robots.until ? html` <small>asked for again ${ago(robots.until, now())}</small>` : ''}`],
       ['sitemaps', robots?.sitemaps?.length > 0 ? html`<ul class="plainlist">
         ${robots.sitemaps.map((url) => html`<li key=${url}><${WebUrl} url=${url} /></li>`)}</ul>` : null],
@@ -101,7 +104,7 @@ function Detail({ name, row, onClose, status, onChange }) {
       ${plain(robots.text)}</pre></details>`}
     ${host.kinds?.length > 0 && html`<h3>Kinds of URLs that say nothing new</h3><ul class="plainlist">
       ${host.kinds.map((kind) => html`<li key=${kind.what}><code>${plain(kind.what)}</code> <small>
-      ${kind.closed ? `${number(kind.deferred)} put off` : 'matters after all'}, ${number(kind.sampled)} samples, ${number(kind.found)} said something</small></li>`)}</ul>`}
+      ${kind.closed ? `${number(kind.deferred)} put off` : 'matters after all'}, ${count(kind.sampled, 'sample')}, ${number(kind.found)} said something</small></li>`)}</ul>`}
     ${visits.length > 0 && html`<h3>Last visits</h3><div class="scroll"><table class="plain"><tbody>
       ${visits.map((visit, index) => html`<${Visit} key=${index} visit=${visit} />`)}</tbody></table></div>`}
     <${Command} line=${host.command ?? commandOf(status, 'queue ls', `--host ${bare}`, '--urls 100')} />`}
@@ -135,22 +138,25 @@ export function Hosts({ live, query, go }) {
     setBefore(hosts);
     return setAfter(data.next);
   };
+  const delay = useSettings().get('politeness.delay');
   const opened = query.host ?? null;
   const open = (host) => go('hosts', { ...query, host });
   const sorted = (key, name, title = null) => html`<th scope="col" class="n" aria-sort=${sort === key ? 'descending' : 'none'}>
     <button type="button" class="sort" title=${title} onClick=${() => go('hosts', { sort: key, q })}>
     ${name}</button></th>`;
   return html`<${Card} title="Hosts" wide=${true} says=${data ? `${count(data.total ?? data.hosts.length, 'host')}${data.as_of ? `, as of ${clock(data.as_of)}` : ''}` : null}
-      command=${data?.command ?? commandOf(live.status, 'status')}
-      actions=${html`<input type="search" aria-label="Hosts whose name contains" placeholder="Part of a name" value=${typed} onInput=${(event) => setTyped(event.target.value)} />`}>
+      command=${data?.command ?? commandOf(live.status, 'status', `--hosts ${sort}`, q ? `--match ${quoted(q)}` : '')}
+      actions=${html`<label class="field onphone"><span>by</span><select value=${sort} onChange=${(event) => go('hosts', { sort: event.target.value, q })}>
+        ${SORTS.map(([key, name]) => html`<option key=${key} value=${key}>${name}</option>`)}</select></label>
+      <input type="search" aria-label="Hosts whose name contains" placeholder="Part of a name" value=${typed} onInput=${(event) => setTyped(event.target.value)} />`}>
     ${!data && hosts.length === 0 ? html`<${Missing} answer=${asked} what="hosts" rows=${10} />` : hosts.length === 0 ? html`<${Empty} title=${q ? 'No host has that in its name' : 'No hosts yet'}>
       ${q ? '' : 'Hosts turn up with the first seeds.'}<//>` : html`
-    <div class="scroll"><table class="hosts"><thead><tr><th scope="col">host</th>
+    <div class="scroll"><table class="hosts stack"><thead><tr><th scope="col">host</th>
       ${sorted('queue', 'queue', 'URLs that wait')}${sorted('visits', 'visits')}${sorted('bytes', 'bytes')}${sorted('duplicates', 'duplicates')}${sorted('failures', 'failures', 'failures, less the successes since')}${sorted('time', 'time', 'time of its answers')}
-      <th scope="col">state</th></tr></thead>
-      <tbody>${(saved ? hosts.slice(0, shown) : hosts).map((host) => html`<${Row} key=${host.host} host=${host} onOpen=${() => open(host.host)} />`)}</tbody></table></div>
+      <th scope="col" class="n" title="between two requests">delay</th><th scope="col">state</th></tr></thead>
+      <tbody>${(saved ? hosts.slice(0, shown) : hosts).map((host) => html`<${Row} key=${host.host} host=${host} delay=${delay} onOpen=${() => open(host.host)} />`)}</tbody></table></div>
     ${(saved ? hosts.length > shown : data?.next) && html`<p class="buttons">
       <button type="button" onClick=${more}>More hosts</button></p>`}`}
-    ${opened && html`<${Detail} key=${opened} name=${opened} row=${hosts.find((host) => host.host === opened)} status=${live.status} onChange=${asked.again} onClose=${() => go('hosts', { ...query, host: null })} />`}
+    ${opened && html`<${Detail} key=${opened} name=${opened} row=${hosts.find((host) => host.host === opened)} delay=${delay} status=${live.status} onChange=${asked.again} onClose=${() => go('hosts', { ...query, host: null })} />`}
   <//>`;
 }

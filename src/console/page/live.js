@@ -11,6 +11,10 @@ const KEPT = 400;
 const EVERY = 1000;
 // Silence after which the stream counts as broken: the crawl says something every 15 s.
 const SILENCE = 40_000;
+// Time between two ticks after which the machine has slept.
+const SLEPT = 10_000;
+// Time after which a status that does not come is asked for again.
+const PATIENCE = 20_000;
 
 const live = {
   status: saved ? saved.answers.status : null,
@@ -59,7 +63,7 @@ export async function refresh() {
   if (saved) return;
   try {
     const asked = Date.now();
-    const status = await get('status');
+    const status = await get('status', {}, AbortSignal.timeout(PATIENCE));
     const time = millis(status.server_time);
     const middle = (asked + Date.now()) / 2;
     // Half a second is within what the answer's own way explains.
@@ -127,6 +131,8 @@ async function follow(abort) {
 }
 
 let stream = null;
+// The connection that is being read, and what ends it.
+let attempt = null;
 
 async function listen() {
   const abort = new AbortController();
@@ -134,10 +140,11 @@ async function listen() {
   let pause = 500;
   while (stream === abort && !document.hidden) {
     const began = Date.now();
-    const attempt = new AbortController();
-    abort.signal.addEventListener('abort', () => attempt.abort(), { once: true });
+    const mine = new AbortController();
+    attempt = mine;
+    abort.signal.addEventListener('abort', () => mine.abort(), { once: true });
     try {
-      if ((await follow(attempt)) === 'none') return tell({ stream: 'none' });
+      if ((await follow(mine)) === 'none') return tell({ stream: 'none' });
     } catch {
       // Told below.
     }
@@ -164,11 +171,17 @@ function seen() {
 // Begins to follow the crawl; once a page.
 export function start() {
   if (saved) return;
+  let ticked = Date.now();
   const tick = async () => {
+    // Time has gone on without this page: a machine that slept keeps connections that nobody is at
+    // the other end of, and silence would tell only after a while.
+    if (Date.now() - ticked > SLEPT) attempt?.abort();
     if (!document.hidden) await refresh();
+    ticked = Date.now();
     setTimeout(tick, EVERY);
   };
   tick();
+  addEventListener('online', () => attempt?.abort());
   document.addEventListener('visibilitychange', seen);
   if (!document.hidden) listen();
 }

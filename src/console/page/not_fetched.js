@@ -9,6 +9,28 @@ import { Card, Choice, Command, commandOf, Empty, HostName, Icon, Missing, reque
 
 const WAYS = [['reason', 'by reason'], ['host', 'by host'], ['pattern', 'by pattern']];
 
+// What each reason means, and which setting it comes from.
+const REASONS = {
+  robots: 'robots.txt of the host forbids them.',
+  guard: 'Their addresses are private ones, which strangers\u2019 links may not reach (fetch.allow_private).',
+  budget: 'A budget of [traps] is used up.',
+  failed: 'They were tried until no attempt was left.',
+  parked: 'They wait: their host keeps failing, and is tried again ever more seldom.',
+  held: 'They wait: a person holds their host.',
+  queued: 'They still wait for their turn.',
+  'out-of-scope': 'They lead out of what the crawl was asked for (crawl.scope).',
+  'too-deep': 'They are more links away from a seed than wanted (crawl.max_depth).',
+  excluded: 'A pattern of crawl.exclude excludes them.',
+  'not-included': 'No pattern of crawl.include takes them.',
+  malformed: 'They are no URLs, or too long (crawl.max_url_length).',
+  'too-many-redirects': 'They redirected too often (crawl.max_redirects).',
+  nofollow: 'The page or the link asks not to follow.',
+  'other-language': 'They stand on pages in other languages (crawl.languages).',
+  'links-cut': 'Their page has more links than are read (page.max_links).',
+  deferred: 'Others of their kind said nothing new. They are kept for later, and samples of them are fetched.',
+  forgotten: 'A person had them forgotten.',
+};
+
 // The command of a group, as it can be copied.
 function lineOf(it, status) {
   const url = it.example ?? it.examples?.[0] ?? 'URL';
@@ -22,6 +44,12 @@ function fromOmissions(data, status) {
     reason: it.reason, detail: it.detail, group: it.group, count: it.count, atLeast: it.at_least, unit: it.unit, examples: it.example ? [it.example] : [], command: it.command, readmit: null,
   }));
   return { groups, command: data.command };
+}
+
+// The unit of a group's number, for one or for many.
+function unitOf({ unit, count: many }) {
+  const names = !unit || unit === 'urls' ? 'URLs' : words(unit);
+  return many === 1 ? names.replace(/s$/, '') : names;
 }
 
 function nameOf(group, by) {
@@ -40,7 +68,7 @@ function Readmit({ group, onClose, onDone, status }) {
   return html`<${Window} title="Fetch these after all?" onClose=${onClose}>
     <p>What was left out for this reason (${words(plain(group.reason))}${group.detail ? `, ${plain(group.detail)}` : ''})${group.readmit.host ? html` at <b>
       ${plain(group.readmit.host)}</b>` : ''} goes back into the queue: <b>
-      ${number(group.count)}</b> URLs${group.pattern ? ' like these, and others of this host' : ''}.</p>
+      ${count(group.count, 'URL')}</b>${group.pattern ? ' like these, and others of this host' : ''}.</p>
     ${group.setting && html`<p class="muted">They were left out by <code>${plain(group.setting)}</code>.</p>`}
     <p class="buttons"><button type="button" onClick=${onClose}>Leave them out</button>
       <button type="button" class="primary" onClick=${readmit}>Fetch ${count(group.count, 'URL')}</button></p>
@@ -53,12 +81,13 @@ function Group({ group, by, most, status, onReadmit }) {
   const shown = isOpen ? group.examples ?? [] : (group.examples ?? []).slice(0, 2);
   return html`<li class="group"><div class="grouphead"><span class="groupname">${nameOf(group, by)}</span>
       <span class="groupcount">${group.atLeast ? 'at least ' : ''}${number(group.count)} <small>
-        ${group.unit && group.unit !== 'urls' ? words(group.unit) : group.count === 1 ? 'URL' : 'URLs'}</small></span>
-      ${canReadmit && html`<button type="button" class="small" onClick=${onReadmit} aria-label=${`Fetch the ${number(group.count)} URLs left out by ${words(plain(group.reason))} after all`}>
+        ${unitOf(group)}</small></span>
+      ${canReadmit && html`<button type="button" class="small" onClick=${onReadmit} aria-label=${`fetch these: ${count(group.count, "URL")} left out by ${words(plain(group.reason))}`}>
         <${Icon} name="plus" />fetch these</button>`}</div>
     <svg class="bar" aria-hidden="true" preserveAspectRatio="none" viewBox="0 0 1000 6">
       <rect class="track" width="1000" height="6" />
       <rect class="c-1" width=${Math.max(4, (1000 * group.count) / most)} height="6" /></svg>
+    ${by === 'reason' && REASONS[group.reason] && html`<p class="muted">${REASONS[group.reason]}</p>`}
     <p class="groupsays">${by !== 'reason' && group.reason && html`<span>
       ${words(plain(group.reason))}</span>`}${by !== 'host' && group.host && html`<span>
       ${plain(group.host)}</span>`}${by !== 'pattern' && group.pattern && html`<code>

@@ -69,13 +69,22 @@ export function commandOf(status, ...rest) {
   return `gleaner ${name} --data-dir ${quoted(directory)}${more.length ? ` ${more.join(' ')}` : ''}`;
 }
 
+// Letters of a URL in a list: its beginning says where it is, its end what it is.
+const BEGIN = 100;
+const END = 36;
+
+function cut(url) {
+  return url.length > BEGIN + END + 10 ? `${url.slice(0, BEGIN)}…${url.slice(-END)}` : url;
+}
+
 // A URL from the web: text that leads to what the crawl knows of it, and, if it is one of the web, a
 // link that leads there.
-export function WebUrl({ url, title = null, short: isShort = false }) {
+export function WebUrl({ url, title = null, short: isShort = false, whole = false }) {
   if (!url) return NONE;
   const letters = inLetters(url);
   const text = plain(url);
-  const shown = isShort ? text.replace(/^https?:\/\//, '') : text;
+  const named = isShort ? text.replace(/^https?:\/\//, '') : text;
+  const shown = whole ? named : cut(named);
   const inner = html`<bdi class="url">${title ? plain(title) : shown}</bdi>`;
   return html`<span class="weburl">
     ${saved ? inner : html`<a href=${`#/url?u=${encodeURIComponent(url)}`} title=${text}>${inner}</a>`}
@@ -178,7 +187,7 @@ export function Window({ title, onClose, drawer = false, children }) {
     <div class="inner"><header><h2>${plain(title)}</h2>
       <button type="button" class="quiet" onClick=${onClose} aria-label="Close">
         <${Icon} name="close" /></button></header>
-    ${children}</div></dialog>`;
+    ${children}</div><${Notes} /></dialog>`;
 }
 
 // A precision and the interval in which it lies.
@@ -191,24 +200,42 @@ export function Interval({ low, high, at }) {
 }
 
 const NOTES = new Set();
-let noteOf = null;
+let note = null;
+
+function noted(next) {
+  note = next;
+  for (const listener of NOTES) listener();
+}
 
 // Says what a command did, where screen readers hear it.
 export function say(text, level = 'good') {
-  const note = { text, level };
-  noteOf = note;
-  for (const listener of NOTES) listener(note);
-  setTimeout(() => noteOf === note && NOTES.forEach((listener) => listener(null)), level === 'bad' ? 12_000 : 5_000);
+  const said = { text, level };
+  noted(said);
+  setTimeout(() => note === said && noted(null), level === 'bad' ? 12_000 : 5_000);
 }
 
-export function Notes() {
-  const [note, setNote] = useState(null);
-  useEffect(() => {
-    NOTES.add(setNote);
-    return () => NOTES.delete(setNote);
+// Where notes are shown: in the page, and in each open window, because what lies behind a window is
+// neither seen nor heard. The last of these places shows them.
+const PLACES = [];
+
+export function Notes({ behind = false }) {
+  const [, turn] = useState(0);
+  const place = useRef({}).current;
+  useLayoutEffect(() => {
+    const listener = () => turn((value) => value + 1);
+    // A window may be there before the page is.
+    if (behind) PLACES.unshift(place);
+    else PLACES.push(place);
+    NOTES.add(listener);
+    noted(note);
+    return () => {
+      PLACES.splice(PLACES.indexOf(place), 1);
+      NOTES.delete(listener);
+      noted(note);
+    };
   }, []);
-  return html`<div class="notes" role="status" aria-live="polite">${note && html`<p class=${note.level}>
-    ${plain(note.text)}</p>`}</div>`;
+  return html`<div class="notes" role="status" aria-live="polite">
+    ${note && PLACES.at(-1) === place && html`<p class=${note.level}>${plain(note.text)}</p>`}</div>`;
 }
 
 // Runs a command and says how it went.

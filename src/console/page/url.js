@@ -14,7 +14,7 @@ const STATES = {
   unknown: ['idle', 'Never admitted'],
 };
 
-function Visit({ visit }) {
+function Visit({ visit, directory }) {
   const isDuplicate = Boolean(visit.original);
   return html`<${Card} title="Its last visit">
     <${Facts} facts=${[
@@ -37,7 +37,7 @@ function Visit({ visit }) {
       ['declares', visit.canonical_hint && html`<${WebUrl} url=${visit.canonical_hint} />`],
       ['unchanged since', visit.unchanged_since && day(visit.unchanged_since)],
     ]} />
-    ${visit.record && html`<${Command} label="its record in the archive" line=${`gleaner warc get ${quoted(visit.record.file)} ${visit.record.offset}`} />`}<//>`;
+    ${visit.record && html`<${Command} label="its record in the archive" line=${`gleaner warc get ${quoted(`${directory}/warc/${visit.record.file}`)} ${visit.record.offset}`} />`}<//>`;
 }
 
 function Admission({ why }) {
@@ -49,7 +49,7 @@ function Admission({ why }) {
       ['excluded by', admission.pattern && html`<code>${plain(admission.pattern)}</code>`],
       ['blocked by', admission.blocked && plain(admission.blocked)],
       ['kind', admission.kind && html`<code>${plain(admission.kind.what)}</code> <small>
-        ${number(admission.kind.deferred)} put off, ${number(admission.kind.sampled)} samples</small>`],
+        ${number(admission.kind.deferred)} put off, ${count(admission.kind.sampled, 'sample')}</small>`],
       ['scope', words(admission.scope)],
       ['robots.txt', robots && html`${words(robots.answer)}${robots.rule ? html`: <code>
         ${plain(robots.rule)}</code> <small>line ${robots.line}</small>` : ''}${robots.reason ? html` <small>
@@ -60,7 +60,7 @@ function Admission({ why }) {
       ['forgotten', why.forgotten !== undefined && why.forgotten !== null && (why.forgotten ? `since ${day(why.forgotten)}` : 'yes')],
       ['needed by', why.needed_by && html`<${WebUrl} url=${why.needed_by} />`],
     ]} />
-    ${why.host && html`<p class="muted">Its host: <${HostName} host=${why.host.host} />, ${number(why.host.queued)} URLs wait${why.host.held ? ', held' : why.host.parked ? `, parked; next ${ago(why.host.due, now())}` : ''}${why.host.crawl_delay_ms ? `, Crawl-delay ${duration(why.host.crawl_delay_ms)}` : ''}.</p>`}<//>`;
+    ${why.host && html`<p class="muted">Its host: <${HostName} host=${why.host.host} />, ${count(why.host.queued, 'URL')} ${why.host.queued === 1 ? 'waits' : 'wait'}${why.host.held ? ', held' : why.host.parked ? `, parked; next ${ago(why.host.due, now())}` : ''}${why.host.crawl_delay_ms ? `, Crawl-delay ${duration(why.host.crawl_delay_ms)}` : ''}.</p>`}<//>`;
 }
 
 function Similar({ url, status }) {
@@ -99,11 +99,11 @@ export function UrlPage({ live, query, go }) {
     ${!url ? html`<${Empty} title="Ask about any URL">In any of its forms: what is known of it, whether it would be fetched, and why.<//>` : !why ? html`<${Missing} answer=${answer} what="answer" rows=${6} />` : html`
     <section class="card wide" aria-label="What is known of it"><p class="lead">
       <${Badge} level=${failed ? 'bad' : level}>${failed ? 'Visited, without an answer' : title}<//></p>
-      <p class="bigurl"><${WebUrl} url=${why.url} /></p>
+      <p class="bigurl"><${WebUrl} url=${why.url} whole=${true} /></p>
       ${why.canonical !== why.url && html`<p><small>known as</small> <bdi class="url">
         ${plain(why.canonical)}</bdi></p>`}
       <${Command} line=${answer.data?.command ?? commandOf(live.status, 'why', quoted(url))} /></section>
-    <div class="columns two">${why.visit && html`<${Visit} visit=${why.visit} />`}<${Admission} why=${why} /></div>
+    <div class="columns two">${why.visit && html`<${Visit} visit=${why.visit} directory=${live.status?.data_dir ?? 'DIR'} />`}<${Admission} why=${why} /></div>
     ${why.visit?.original && html`<${Card} title="Compared with its original" wide=${true}>
       <${Compare} a=${why.visit.original} b=${why.visit.url} /><//>`}
     ${why.visit && !why.visit.failure && html`<${Similar} key=${url} url=${why.visit.url} status=${live.status} />`}`}</div>`;

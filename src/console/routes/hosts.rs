@@ -119,7 +119,19 @@ pub(in crate::console) async fn hosts(
     Asked(asked): Asked<HostsOf>,
 ) -> Result<Json<Listed<HostsAnswer>>, Failed> {
     let limit = asked.limit.clamp(1, MAX_LISTED);
-    let command = command(&["status", "--json"], &shared.crawl()?.directory);
+    let shown = limit.to_string();
+    let mut words = vec![
+        "status",
+        "--hosts",
+        asked.sort.name(),
+        "--limit",
+        &shown,
+        "--json",
+    ];
+    if !asked.q.is_empty() {
+        words.extend(["--match", &asked.q]);
+    }
+    let command = command(&words, &shared.crawl()?.directory);
     let after = asked.after.as_deref().map(|text| {
         HostPlace::read(text).ok_or_else(|| {
             Failed::bad("the query: after is to be the `next` of an answer of this path")

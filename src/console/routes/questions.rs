@@ -145,7 +145,15 @@ pub(in crate::console) async fn clusters(
     Asked(ClustersOf { after, min, tier }): Asked<ClustersOf>,
 ) -> Result<Json<Listed<Dups>>, Failed> {
     let from = cursor(after.as_deref())?;
-    let command = command(&["dups"], &shared.crawl()?.directory);
+    let least = min.to_string();
+    let mut words = vec!["dups"];
+    if min > 0 {
+        words.extend(["--min", &least]);
+    }
+    if let Some(tier) = tier {
+        words.extend(["--tier", tier.name()]);
+    }
+    let command = command(&words, &shared.crawl()?.directory);
     let filter = ClusterFilter { min, tier };
     let list = shared.read(move |view| inspect::clusters(view, from.as_ref(), filter));
     let list = list.await?;
@@ -182,7 +190,7 @@ pub(in crate::console) async fn cluster(
     let found = found.await?;
     let (cluster, next) = found
         .ok_or_else(|| Failed::not_found(format!("there is no cluster {id}, or no longer")))?;
-    let words = ["dups"];
+    let words = ["dups", "--cluster", &id];
     Ok(Json(Listed {
         list: ClusterAnswer { cluster, next },
         command: command(&words, &shared.crawl()?.directory),

@@ -83,13 +83,19 @@ pub struct ClusterFilter {
 }
 
 impl ClusterFilter {
-    fn takes(self, cluster: &Cluster) -> bool {
+    /// Whether a cluster, with all of its members, is listed.
+    pub fn takes(self, cluster: &Cluster) -> bool {
         let is_of = |tier| cluster.members.iter().any(|it| it.tier == tier);
         cluster.members.len() >= self.min && self.tier.is_none_or(is_of)
     }
 }
 
 impl Cursor {
+    /// Where a cluster begins.
+    pub fn of(cluster: DocumentId) -> Self {
+        Self(hex::encode(keys::members(cluster)))
+    }
+
     /// Reads what [`Self::as_str`] gave.
     pub fn read(text: &str) -> Option<Self> {
         hex::decode(text).is_ok().then(|| Self(text.to_owned()))
@@ -134,14 +140,14 @@ pub(crate) fn clusters(
     // One that goes on is listed whole by who goes on, unless it is all that there is.
     if list.next.is_some() && list.clusters.len() > 1 {
         let last = list.clusters.pop();
-        list.next = last.map(|it| Cursor(hex::encode(keys::members(it.id))));
+        list.next = last.map(|it| Cursor::of(it.id));
     }
     list.clusters.retain(|it| filter.takes(it));
     Ok(list)
 }
 
 /// Adds what follows; the first cluster may go on with the last one's members.
-fn join(clusters: &mut Vec<Cluster>, more: Vec<Cluster>) {
+pub fn join(clusters: &mut Vec<Cluster>, more: Vec<Cluster>) {
     let mut more = more.into_iter().peekable();
     if let (Some(last), Some(first)) = (clusters.last_mut(), more.peek_mut())
         && last.id == first.id

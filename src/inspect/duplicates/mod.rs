@@ -6,7 +6,7 @@ mod compare;
 mod marks;
 mod sample;
 
-pub use clusters::{Cluster, ClusterFilter, Cursor, Dups, Member};
+pub use clusters::{Cluster, ClusterFilter, Cursor, Dups, Member, join};
 pub(crate) use clusters::{cluster, clusters};
 pub use compare::{Comparison, Part, Side, compare, text_of};
 pub(crate) use marks::marks_by_url;

@@ -13,13 +13,14 @@ use crate::cli::Failure;
 use crate::cli::inspector::Inspector;
 use crate::cli::shown::Data;
 use crate::dedup::{DocumentId, Tier};
-use crate::inspect::{Answer, Cluster, Member, Question};
+use crate::inspect::{Answer, Cluster, ClusterFilter, Cursor, Member, Question, join};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   gleaner dups --data-dir crawl | jq -r '[(.members | length), .original] | @tsv' | sort -rn | head
   gleaner dups --data-dir crawl --format csv > duplicates.csv
   gleaner dups --data-dir crawl --sample 20 --tier near --diff
+  gleaner dups --data-dir crawl --tier near --min 10
 
 Each line of JSON is a cluster with the fields cluster, original, stands, canonical and members, a
 list of objects with url, tier, distance, similarity, first_seen, last_checked and saved. Each line of
@@ -36,9 +37,15 @@ pub(crate) struct Arguments {
     /// Print N duplicates drawn at random, always the same ones, each with its cluster
     #[arg(long, value_name = "N")]
     sample: Option<usize>,
-    /// Draw from the duplicates of this tier only
-    #[arg(long, value_name = "TIER", requires = "sample", value_parser = tier())]
+    /// List only clusters with a duplicate of this tier; draw only such duplicates
+    #[arg(long, value_name = "TIER", value_parser = tier())]
     tier: Option<Tier>,
+    /// List only clusters with so many duplicates or more
+    #[arg(long, value_name = "N", conflicts_with = "sample", default_value_t)]
+    min: usize,
+    /// List only the cluster with this number, the `cluster` of its line
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["sample", "tier", "min"])]
+    cluster: Option<DocumentId>,
     /// Draw others: another number draws other duplicates
     #[arg(long, value_name = "N", requires = "sample", default_value_t)]
     seed: u64,
@@ -82,7 +89,7 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure
         written(out.write_all(names.as_bytes()))?;
     }
     let mut open = None;
-    let mut from = None;
+    let mut from = arguments.cluster.map(Cursor::of);
     let write = |out: &mut BufWriter<_>, cluster: &Cluster, open: &mut _| {
         written(match arguments.format {
             Format::Jsonl => write_json(out, cluster, open),
@@ -107,17 +114,46 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments) -> Result<(), Failure
             }
         }
     }
+    let filter = ClusterFilter {
+        min: arguments.min,
+        tier: arguments.tier,
+    };
+    // A cluster that comes in parts is known to be wanted when all of it is there.
+    let mut waiting = Vec::new();
+    let mut is_found = false;
     while arguments.sample.is_none() {
         let Answer::Dups(part) = inspector.ask(Question::Dups { from })? else {
             return Err(Failure::other_answer());
         };
-        for cluster in part.clusters {
-            write(&mut out, &cluster, &mut open)?;
-        }
         from = part.next;
+        if let Some(wanted) = arguments.cluster {
+            let is_over = part.clusters.iter().any(|it| it.id > wanted);
+            for cluster in part.clusters.iter().filter(|it| it.id == wanted) {
+                write(&mut out, cluster, &mut open)?;
+                is_found = true;
+            }
+            if is_over {
+                break;
+            }
+        } else if filter == ClusterFilter::default() {
+            for cluster in part.clusters {
+                write(&mut out, &cluster, &mut open)?;
+            }
+        } else {
+            join(&mut waiting, part.clusters);
+            let last = from.as_ref().and_then(|_| waiting.pop());
+            for cluster in waiting.drain(..).filter(|it| filter.takes(it)) {
+                write(&mut out, &cluster, &mut open)?;
+            }
+            waiting.extend(last);
+        }
         if from.is_none() {
             break;
         }
+    }
+    if let Some(wanted) = arguments.cluster.filter(|_| !is_found) {
+        let message = format!("there is no cluster {wanted}, or no longer");
+        return Err(Failure::usage(message));
     }
     close(&mut out, &mut open)?;
     written(out.flush())

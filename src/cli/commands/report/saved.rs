@@ -12,12 +12,12 @@ use crate::cli::inspector::Inspector;
 use crate::console::saved_page;
 use crate::engine::whole_history;
 use crate::inspect::{
-    self, Answer, Cluster, HostNow, HostSort, HostsNow, MAX_LISTED, Member, Question, Report,
-    ReportOptions, StatusNow, list_hosts,
+    self, Answer, Cluster, HostFilter, HostRow, HostRows, HostSort, MAX_HOSTS_LISTED, MAX_LISTED,
+    Member, Question, ReportOptions, StatusNow,
 };
 
 /// Maximum number of hosts, and of clusters.
-const LISTED: usize = 1_000;
+const LISTED: usize = MAX_HOSTS_LISTED;
 /// Maximum number of duplicates that are named in a cluster.
 const MEMBERS: usize = 20;
 /// Maximum size of the file.
@@ -84,9 +84,10 @@ pub(super) fn page(data_dir: &Path) -> Result<String, Failure> {
         return Err(Failure::other_answer());
     };
     status.omissions = Some(report.omissions.clone());
-    let (mut hosts, total) = hosts(&mut inspector, &report)?;
+    let (mut hosts, total) = hosts(&mut inspector)?;
     let mut clusters = clusters(&mut inspector)?;
     let history = whole_history(data_dir).ok();
+    let marks = inspect::marks(data_dir, &data_dir.to_string_lossy())?;
     let now = format!("{:.0}", Timestamp::now());
     let status = status_of(&status, data_dir, &now)?;
     let title = format!("gleaner: {}", data_dir.display());
@@ -95,6 +96,7 @@ pub(super) fn page(data_dir: &Path) -> Result<String, Failure> {
             "status": status,
             "report": report,
             "left-out": report.omissions,
+            "marks": marks,
             "hosts": { "hosts": hosts, "total": total, "as_of": now, "next": null },
             "clusters": { "clusters": clusters, "next": null },
         });
@@ -138,43 +140,18 @@ fn status_of(status: &StatusNow, data_dir: &Path, now: &str) -> Result<Value, Fa
     Ok(value)
 }
 
-/// The hosts with the most visits, and the number of all. A running crawl names those with the
-/// longest queues, the most failures and the most duplicates.
-fn hosts(inspector: &mut Inspector, report: &Report) -> Result<(Vec<Value>, u64), Failure> {
-    if let Some(view) = inspector.view() {
-        let list = list_hosts(view.store(), HostSort::Visits, "", None, LISTED)?;
-        let rows = list.rows.iter().map(|(_, row)| serde_json::to_value(row));
-        let rows: Result<Vec<Value>, _> = rows.collect();
-        return Ok((rows.map_err(anyhow::Error::from)?, list.total));
-    }
-    let Answer::Hosts(HostsNow {
-        by_queue,
-        by_failures,
-        ..
-    }) = inspector.ask(Question::Hosts)?
+/// The hosts with the most visits, and the number of all.
+fn hosts(inspector: &mut Inspector) -> Result<(Vec<HostRow>, u64), Failure> {
+    let filter = HostFilter {
+        sort: HostSort::Visits,
+        part: String::new(),
+        limit: LISTED,
+    };
+    let Answer::HostList(HostRows { hosts, total }) = inspector.ask(Question::HostList(filter))?
     else {
         return Err(Failure::other_answer());
     };
-    let named: BTreeMap<String, HostNow> = by_queue
-        .into_iter()
-        .chain(by_failures)
-        .map(|it| (it.host.clone(), it))
-        .collect();
-    let mut rows: BTreeMap<String, Value> = BTreeMap::new();
-    for (name, host) in named {
-        rows.insert(
-            name,
-            serde_json::to_value(host).map_err(anyhow::Error::from)?,
-        );
-    }
-    for host in &report.hosts {
-        let row = rows.entry(host.host.clone());
-        let row = row.or_insert_with(|| json!({ "host": host.host, "visits": host.judged }));
-        row["judged"] = json!(host.judged);
-        row["duplicates"] = json!(host.duplicates);
-    }
-    let total = rows.len() as u64;
-    Ok((rows.into_values().collect(), total))
+    Ok((hosts, total))
 }
 
 /// The clusters with the most duplicates, most first.
