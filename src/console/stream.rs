@@ -126,9 +126,16 @@ pub(super) fn events(
     let mut ending = shared.ending.clone();
     stream(shared, form, |out| async move {
         if !follow {
-            let told = events.after(after, usize::MAX);
-            let _ = out.send(Ok(written(&told, form))).await;
-            return;
+            // Up to what is the last by now, a part at a time: all at once would be some MB.
+            let (mut known, end) = (after, events.last());
+            loop {
+                let told = events.after(known, EVENTS);
+                known = told.events.last().map(|event| event.id);
+                let is_sent = out.send(Ok(written(&told, form))).await.is_ok();
+                if !is_sent || known.is_none_or(|known| known >= end) {
+                    return;
+                }
+            }
         }
         let mut follower: Follower = events.follow(after);
         // The head of the answer goes out with the first line: the client is to know that it came.

@@ -186,15 +186,39 @@ fn who_follows_goes_on_behind_a_kill() {
     assert!(told.iter().all(|it| it["kind"] != "missed"), "{told:?}");
 
     let path = format!(
-        "/api/v1/pages?text=0&after={}",
+        "/api/v1/pages?follow=1&text=0&after={}",
         text(&read[read.len() - 1], "position")
     );
-    read.extend(console.follow(&path));
+    let lines = console.follow(&path);
+    let reader = std::thread::spawn(move || lines.collect::<Vec<_>>());
     console.stop();
+    read.extend(reader.join().expect("readers do not panic"));
     let urls: Vec<&str> = read.iter().map(|it| text(it, "url")).collect();
     let all = crawl.told(&["--no-text"]);
     let all: Vec<&str> = all.iter().map(|it| text(it, "url")).collect();
     assert_eq!(urls, all);
+}
+
+#[test]
+fn many_events_are_told_part_by_part() {
+    const TIMES: usize = 140;
+    let crawl = Place::new();
+    let web = Web::start(vec![linking(&numbered(3))]);
+    let console = daemon(&crawl, &[&web.url(0, "/")]);
+    for _ in 0..TIMES {
+        console.post("/api/v1/pause", &json!({}));
+        console.post("/api/v1/resume", &json!({}));
+    }
+    let told: Vec<Value> = console.follow("/api/v1/events").collect();
+    let of = |kind: &str| told.iter().filter(|it| it["kind"] == kind).count();
+    assert_eq!((of("pause"), of("resume"), of("missed")), (TIMES, TIMES, 0));
+    let number = |it: &Value| text(it, "id").parse::<u64>().expect("it is a number");
+    let ids: Vec<u64> = told.iter().map(number).collect();
+    assert!(ids.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{ids:?}");
+    let last = ids.last().copied().unwrap_or_default();
+    let path = format!("/api/v1/events?after={last}");
+    assert_eq!(console.follow(&path).count(), 0);
+    console.stop();
 }
 
 #[test]

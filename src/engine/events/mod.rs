@@ -168,6 +168,11 @@ impl Events {
         told
     }
 
+    /// Returns the number of the last event, or of the one before the first if there is none yet.
+    pub fn last(&self) -> u64 {
+        self.0.next.load(Ordering::Acquire) - 1
+    }
+
     /// Follows the events behind one, from the oldest on if none is named.
     pub fn follow(&self, known: Option<u64>) -> Follower {
         Follower {

@@ -23,13 +23,17 @@ fn ids(told: &Told) -> Vec<u64> {
 #[test]
 fn whoever_follows_hears_each_event_once() {
     let events = ring(8);
-    assert_eq!(events.after(None, 10), Told::default());
+    assert_eq!(
+        (events.after(None, 10), events.last()),
+        (Told::default(), 4_999)
+    );
     (0..5).for_each(|sequence| checkpoint(&events, sequence));
     let all = events.after(None, 10);
     assert_eq!(
         (ids(&all), all.missed),
         (vec![5_000, 5_001, 5_002, 5_003, 5_004], None)
     );
+    assert_eq!(events.last(), 5_004);
     assert_eq!(ids(&events.after(Some(5_002), 1)), [5_003]);
     assert_eq!(events.after(Some(5_004), 10), Told::default());
     // Number 4,999 is what a reader of nothing knows.
