@@ -83,9 +83,10 @@ pub(crate) fn hosts(
 /// A page with words of its own.
 fn html(seed: u64) -> String {
     let length = 80 + mix(seed) % 400;
-    let words: String = (0..length)
-        .map(|at| format!("word{} ", mix(seed << 20 ^ at) % 50_000))
+    let words: Vec<String> = (0..length)
+        .map(|at| format!("word{}", mix(seed << 20 ^ at) % 50_000))
         .collect();
+    let words = words.join(" ");
     format!(
         "<!doctype html><html lang=en><title>Page {seed}</title><main><p>{words}</p></main></html>"
     )

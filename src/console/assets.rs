@@ -122,6 +122,11 @@ mod tests {
                     let file = part.split('"').next().unwrap();
                     assert!(asset(file).is_some(), "{name} asks for {file}");
                 }
+                // A module that another one asks for comes a round trip later.
+                for module in FILES.iter().filter(|it| it.kind() == "js") {
+                    let is_asked_for = text.contains(&format!("assets/{}\"", module.name));
+                    assert!(is_asked_for, "{name} does not ask for {}", module.name);
+                }
             }
             // What the page is given from elsewhere is text, never markup.
             let is_ours = *name != "preact.js";

@@ -39,15 +39,21 @@ fn has_no_faults(browser: &mut Browser, base: &str, axe: &str) {
         for is_dark in [false, true] {
             browser.dark(is_dark);
             show(browser, base, route, SETTLED);
-            browser.value(&format!("{axe}; null"));
-            let faults = browser.value(
-                "axe.run().then((it) => it.violations.filter((fault) => \
-                 ['serious', 'critical'].includes(fault.impact)).map((fault) => \
-                 [fault.id, fault.nodes.slice(0, 3).map((node) => node.html)]))",
-            );
-            assert_eq!(faults, json!([]), "{title}, dark: {is_dark}");
+            has_none_now(browser, axe, &format!("{title}, dark: {is_dark}"));
         }
     }
+}
+
+/// Such faults of what is shown now.
+#[track_caller]
+fn has_none_now(browser: &mut Browser, axe: &str, what: &str) {
+    browser.value(&format!("{axe}; null"));
+    let faults = browser.value(
+        "axe.run().then((it) => it.violations.filter((fault) => \
+         ['serious', 'critical'].includes(fault.impact)).map((fault) => \
+         [fault.id, fault.nodes.slice(0, 3).map((node) => node.html)]))",
+    );
+    assert_eq!(faults, json!([]), "{what}");
 }
 
 pub(crate) fn axe_finds_no_serious_fault() {
@@ -57,9 +63,22 @@ pub(crate) fn axe_finds_no_serious_fault() {
 
     let web = hostile_web();
     let place = Place::new();
-    let (_daemon, base) = watched(&place, SLOW, &[&web.url(0, "/")]);
+    let (daemon, base) = watched(&place, SLOW, &[&web.url(0, "/")]);
     show(&mut browser, &base, "", &format!("{} >= 5", key("pages")));
     has_no_faults(&mut browser, &base, &axe);
+
+    // A window, what a press leads to, and the end.
+    show(&mut browser, &base, "duplicates", SETTLED);
+    browser.value("document.querySelector('table.clusters button').click()");
+    browser.wait("document.querySelector('dialog .clusters, dialog table')");
+    has_none_now(&mut browser, &axe, "a window");
+    show(&mut browser, &base, "", SETTLED);
+    browser.press("Pause");
+    browser.wait(&says("paused"));
+    has_none_now(&mut browser, &axe, "paused");
+    drop(daemon);
+    browser.wait("document.querySelector('.banner')?.innerText.includes('does not answer')");
+    has_none_now(&mut browser, &axe, "ended");
 
     // Nothing there, and nothing that goes.
     for (settings, seeds, name) in states() {

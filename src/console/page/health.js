@@ -57,8 +57,8 @@ function requests(status) {
   const limit = status.gauges?.limit;
   if (limit === 'paused') return ['idle', 'none: paused'];
   if (limit === 'disk') return ['idle', 'none: the disk is full'];
-  if (limit === 'empty') return ['idle', status.counters?.seeds > 0 ? 'nothing left to fetch' : 'none: there are no seeds'];
   if (standstill(status)) return ['idle', 'none: every host is left alone'];
+  if (limit === 'empty') return ['idle', status.counters?.seeds > 0 ? 'nothing left to fetch' : 'none: there are no seeds'];
   const isGoing = status.per_minute > 0 || status.seconds < 60 || status.gauges?.fetching > 0;
   return [isGoing ? 'good' : 'warn', `${count(status.per_minute, 'visit')} a minute`];
 }

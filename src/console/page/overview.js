@@ -206,7 +206,7 @@ export function Overview({ live, onSeed }) {
     <div class="pair"><${Health} status=${status} settings=${settings} isLost=${Boolean(live.error) && live.error.code !== 'starting'} />
       <${Limited} status=${status} history=${history} settings=${settings} leftOut=${leftOut} canWrite=${canWrite} onSeed=${onSeed} /></div>
     ${!isNew && html`<${Keys} status=${status} />
-    <${Card} title="Over time" wide=${true} command=${rows.length > 0 && asked.data?.command} actions=${!saved && html`<${Choice} label="Time shown" value=${range} options=${RANGES.map(([key, name]) => [key, name])} onChange=${setRange} />`}>
+    <${Card} title="Over time" wide=${true} command=${!saved && rows.length > 0 && `cat ${quoted(`${status.data_dir ?? 'DIR'}/log/history.jsonl`)}`} actions=${!saved && html`<${Choice} label="Time shown" value=${range} options=${RANGES.map(([key, name]) => [key, name])} onChange=${setRange} />`}>
       ${rows.length > 0 ? html`<div class="curves">
         <${Curves} history=${history} cursor=${cursor} onCursor=${setCursor} /></div>` : history ? html`<${Empty} title="No history yet">Curves begin with the first seconds of a run.<//>` : html`<${Missing} answer=${asked} what="history" />`}<//>
     <${Dropped} status=${status} report=${report} marks=${marks} />
