@@ -6,6 +6,7 @@
 //! only. What the rows mean belongs to the rooms that own their types; this room knows tables, keys
 //! and bytes.
 
+mod batch;
 mod embedded;
 pub mod journal;
 pub mod keys;
@@ -18,6 +19,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
+pub use batch::{Batch, DecodeError};
 pub use embedded::{Embedded, Options};
 pub use memory::Memory;
 pub use typed::Typed;
@@ -76,57 +78,6 @@ impl Table {
 
 /// A row as returned by a range: key and value.
 pub type Row = (Vec<u8>, Vec<u8>);
-
-/// An ordered list of puts and deletes. A later change of a row overrides an earlier one.
-#[derive(Debug, Default)]
-pub struct Batch {
-    changes: Vec<Change>,
-}
-
-/// One change of one row; a value of `None` deletes it.
-#[derive(Debug)]
-struct Change {
-    table: Table,
-    key: Vec<u8>,
-    value: Option<Vec<u8>>,
-}
-
-impl Batch {
-    /// Creates an empty batch.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Writes `value` under `key`, replacing any earlier value.
-    pub fn put(&mut self, table: Table, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) {
-        self.changes.push(Change {
-            table,
-            key: key.into(),
-            value: Some(value.into()),
-        });
-    }
-
-    /// Deletes the row at `key`, if there is one.
-    pub fn delete(&mut self, table: Table, key: impl Into<Vec<u8>>) {
-        self.changes.push(Change {
-            table,
-            key: key.into(),
-            value: None,
-        });
-    }
-
-    /// Returns the length of all values.
-    #[cfg(test)]
-    pub(crate) fn bytes(&self) -> usize {
-        let values = self.changes.iter().filter_map(|it| it.value.as_ref());
-        values.map(Vec::len).sum()
-    }
-
-    /// Returns `true` if the batch changes nothing.
-    pub fn is_empty(&self) -> bool {
-        self.changes.is_empty()
-    }
-}
 
 /// What a commit waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
