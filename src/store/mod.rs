@@ -11,6 +11,7 @@ mod embedded;
 pub mod journal;
 pub mod keys;
 mod memory;
+mod replicated;
 mod typed;
 
 use std::io;
@@ -22,6 +23,7 @@ use strum::{IntoStaticStr, VariantArray};
 pub use batch::{Batch, DecodeError};
 pub use embedded::{Embedded, Options};
 pub use memory::Memory;
+pub use replicated::{CommitLog, LogError, LogResult, ReadOnly, Replicated, refuse_logged};
 pub use typed::Typed;
 
 /// The tables. [`keys`] has the key layout of each.
@@ -195,6 +197,18 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// The log that commits go into first cannot be had, or is not this store's.
+    #[error("the log of the crawl: {reason}")]
+    Log {
+        /// What is wrong.
+        reason: String,
+    },
+    /// Another owner of the log has begun to write.
+    #[error(
+        "another worker has taken this crawl over; nothing was committed since, and what was \
+         fetched since is fetched there"
+    )]
+    Stale,
     /// A row does not have the form that this version writes.
     #[error(
         "a row of table `{table}` cannot be read: {source}; restore the data directory from a backup"
@@ -217,6 +231,7 @@ mod tests {
         vec![
             Box::new(Memory::default()),
             Box::new(Embedded::open(&directory.join("store"), &Options::default()).unwrap()),
+            Box::new(replicated::tests::replicated()),
         ]
     }
 
@@ -311,7 +326,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
-        /// The embedded store returns what the ordered map returns, also after it was reopened.
+        /// The embedded store returns what the ordered map returns, also after it was reopened, and
+        /// so does one behind a log.
         #[test]
         fn embedded_equals_its_model(
             batches in prop::collection::vec(
@@ -321,9 +337,15 @@ mod tests {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("store");
             let model = Memory::default();
+            let log = std::sync::Arc::new(replicated::tests::PlainLog::default());
+            let behind = || {
+                let local = Embedded::open(&directory.path().join("behind"), &Options::default());
+                Replicated::open(std::sync::Arc::new(local.unwrap()), log.clone()).unwrap()
+            };
+            let mut replicated = behind();
             let mut store = Embedded::open(&path, &Options::default()).unwrap();
             for (n, changes) in batches.iter().enumerate() {
-                for target in [&model as &dyn Store, &store] {
+                for target in [&model as &dyn Store, &store, &replicated] {
                     let mut batch = Batch::new();
                     for (first, second, value) in changes {
                         let key = [*first, *second];
@@ -335,16 +357,18 @@ mod tests {
                     target.commit(batch, Durability::Process).unwrap();
                 }
                 if n == batches.len() / 2 {
-                    drop(store);
+                    drop((store, replicated));
                     store = Embedded::open(&path, &Options::default()).unwrap();
+                    replicated = behind();
                 }
             }
             let prefix = prefix.map_or(vec![], |p| vec![p]);
             let from = [&prefix[..], &[from]].concat();
-            prop_assert_eq!(
-                model.range(Table::Hosts, &prefix, &from, limit).unwrap(),
-                store.range(Table::Hosts, &prefix, &from, limit).unwrap()
-            );
+            let expected = model.range(Table::Hosts, &prefix, &from, limit).unwrap();
+            for store in [&store as &dyn Store, &replicated] {
+                let rows = store.range(Table::Hosts, &prefix, &from, limit).unwrap();
+                prop_assert_eq!(&rows, &expected);
+            }
         }
     }
 }
