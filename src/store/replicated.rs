@@ -129,6 +129,14 @@ impl Place {
         head.kind == Kind::Commit && self.is_own(head) && head.number <= self.number
     }
 
+    /// Tells a person that the log does not have the entry here.
+    fn tell_lost(&self) {
+        tracing::warn!(
+            commit = self.number,
+            "the log has lost commits that this directory has; it goes on behind them"
+        );
+    }
+
     fn put(&self, batch: &mut Batch) {
         batch.put(Table::Meta, keys::meta::LOG, encode(self));
     }
@@ -225,6 +233,7 @@ impl Replicated {
     fn catch_up(&self, place: Place) -> Result<(Place, u64)> {
         let (found, mut end) = self.find(place)?;
         let Some(mut place) = found else {
+            place.tell_lost();
             return Ok((place, end));
         };
         let mut after = place.position;
@@ -339,10 +348,7 @@ impl Replicated {
                 }
                 end = Some(free);
             } else {
-                tracing::warn!(
-                    commit = place.number,
-                    "the log has lost commits that this directory has; it goes on behind them"
-                );
+                place.tell_lost();
                 let begin = Entry::begin(epoch, place.number, place.writer);
                 let begin = begin.encode().map_err(refused)?;
                 // Whether it is there is seen when it is looked for.
