@@ -102,6 +102,8 @@ pub mod archive;
 pub mod handover;
 
 #[doc(hidden)]
+pub mod broker;
+#[doc(hidden)]
 pub mod runs;
 #[doc(hidden)]
 pub mod store;
@@ -124,6 +126,9 @@ pub mod export;
 pub mod config;
 #[doc(hidden)]
 pub mod control;
+
+#[doc(hidden)]
+pub mod cluster;
 
 #[doc(hidden)]
 pub mod demo;

@@ -334,6 +334,7 @@ impl Config {
             group: self.state.group.clone(),
             repair: false,
             opening: Opening::default(),
+            log: None,
             failpoint: None,
         })
     }

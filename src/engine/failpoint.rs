@@ -31,6 +31,8 @@ pub enum Step {
     DeltasRemoved,
     /// A file of the archive is closed, and the store does not know yet.
     FileClosed,
+    /// A commit was appended to the log that it goes into first.
+    LogAppended,
     /// At the start, the fingerprints of pages were recomputed.
     Refingerprinted,
     /// At the start, documents and runs were rebuilt from new fingerprints.
@@ -42,9 +44,9 @@ pub enum Step {
 }
 
 impl Step {
-    /// All steps, in order. Of the last five, the first is reached when a run ends or a file is
-    /// old, and the others only if fingerprints are recomputed or a data directory of an older
-    /// format is opened.
+    /// All steps, in order. Of the last six, the first is reached when a run ends or a file is
+    /// old, the second only where there is a log, and the others only if fingerprints are
+    /// recomputed or a data directory of an older format is opened.
     pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Returns the step's name on the command line.

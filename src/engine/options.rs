@@ -3,6 +3,7 @@
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::failpoint::Failpoint;
@@ -14,6 +15,7 @@ use crate::fetch::{CookieFile, FetchOptions};
 use crate::frontier::{Limits, Policies, RevisitPolicy, ScopeKind, SeenOptions};
 use crate::handover::HandoverOptions;
 use crate::page::PageOptions;
+use crate::store::CommitLog;
 use crate::url::Canonicalizer;
 
 /// Everything that a run depends on, composed of the rooms' own options.
@@ -84,6 +86,9 @@ pub struct Options {
     pub repair: bool,
     /// How far the opening of the crawl is, and whether it goes on.
     pub opening: Opening,
+    /// The log that commits go into first, if there is one.
+    #[doc(hidden)]
+    pub log: Option<Arc<dyn CommitLog>>,
     /// Where the process kills itself, in tests.
     #[doc(hidden)]
     pub failpoint: Option<Failpoint>,

@@ -103,6 +103,7 @@ pub(crate) fn options() -> Options {
         ),
         repair: false,
         opening: Opening::default(),
+        log: None,
         failpoint: None,
     }
 }

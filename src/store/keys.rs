@@ -46,6 +46,9 @@ pub mod meta {
     /// The number that the engine was to give to the next commit; rewritten by every commit, so
     /// that its journal says what its number is. No other row has this key.
     pub const NEXT_NUMBER: &[u8] = b"number/next";
+    /// Where the store stands in the log that its commits go into first, if there is one; rewritten
+    /// by every commit.
+    pub const LOG: &[u8] = b"log";
     /// The settings of the last run, to detect changes.
     pub const SETTINGS: &[u8] = b"settings";
     /// Present while every visited page has its row in `Revisits`.

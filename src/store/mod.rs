@@ -6,10 +6,12 @@
 //! only. What the rows mean belongs to the rooms that own their types; this room knows tables, keys
 //! and bytes.
 
+mod batch;
 mod embedded;
 pub mod journal;
 pub mod keys;
 mod memory;
+mod replicated;
 mod typed;
 
 use std::io;
@@ -18,8 +20,10 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
+pub use batch::{Batch, DecodeError};
 pub use embedded::{Embedded, Options};
 pub use memory::Memory;
+pub use replicated::{CommitLog, LogError, LogResult, ReadOnly, Replicated, refuse_logged};
 pub use typed::Typed;
 
 /// The tables. [`keys`] has the key layout of each.
@@ -76,57 +80,6 @@ impl Table {
 
 /// A row as returned by a range: key and value.
 pub type Row = (Vec<u8>, Vec<u8>);
-
-/// An ordered list of puts and deletes. A later change of a row overrides an earlier one.
-#[derive(Debug, Default)]
-pub struct Batch {
-    changes: Vec<Change>,
-}
-
-/// One change of one row; a value of `None` deletes it.
-#[derive(Debug)]
-struct Change {
-    table: Table,
-    key: Vec<u8>,
-    value: Option<Vec<u8>>,
-}
-
-impl Batch {
-    /// Creates an empty batch.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Writes `value` under `key`, replacing any earlier value.
-    pub fn put(&mut self, table: Table, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) {
-        self.changes.push(Change {
-            table,
-            key: key.into(),
-            value: Some(value.into()),
-        });
-    }
-
-    /// Deletes the row at `key`, if there is one.
-    pub fn delete(&mut self, table: Table, key: impl Into<Vec<u8>>) {
-        self.changes.push(Change {
-            table,
-            key: key.into(),
-            value: None,
-        });
-    }
-
-    /// Returns the length of all values.
-    #[cfg(test)]
-    pub(crate) fn bytes(&self) -> usize {
-        let values = self.changes.iter().filter_map(|it| it.value.as_ref());
-        values.map(Vec::len).sum()
-    }
-
-    /// Returns `true` if the batch changes nothing.
-    pub fn is_empty(&self) -> bool {
-        self.changes.is_empty()
-    }
-}
 
 /// What a commit waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -244,6 +197,18 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// The log that commits go into first cannot be had, or is not this store's.
+    #[error("the log of the crawl: {reason}")]
+    Log {
+        /// What is wrong.
+        reason: String,
+    },
+    /// Another owner of the log has begun to write.
+    #[error(
+        "another worker has taken this crawl over; nothing was committed since, and what was \
+         fetched since is fetched there"
+    )]
+    Stale,
     /// A row does not have the form that this version writes.
     #[error(
         "a row of table `{table}` cannot be read: {source}; restore the data directory from a backup"
@@ -266,6 +231,7 @@ mod tests {
         vec![
             Box::new(Memory::default()),
             Box::new(Embedded::open(&directory.join("store"), &Options::default()).unwrap()),
+            Box::new(replicated::tests::replicated()),
         ]
     }
 
@@ -360,7 +326,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
-        /// The embedded store returns what the ordered map returns, also after it was reopened.
+        /// The embedded store returns what the ordered map returns, also after it was reopened, and
+        /// so does one behind a log.
         #[test]
         fn embedded_equals_its_model(
             batches in prop::collection::vec(
@@ -370,9 +337,15 @@ mod tests {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("store");
             let model = Memory::default();
+            let log = std::sync::Arc::new(replicated::tests::PlainLog::default());
+            let behind = || {
+                let local = Embedded::open(&directory.path().join("behind"), &Options::default());
+                Replicated::open(std::sync::Arc::new(local.unwrap()), log.clone()).unwrap()
+            };
+            let mut replicated = behind();
             let mut store = Embedded::open(&path, &Options::default()).unwrap();
             for (n, changes) in batches.iter().enumerate() {
-                for target in [&model as &dyn Store, &store] {
+                for target in [&model as &dyn Store, &store, &replicated] {
                     let mut batch = Batch::new();
                     for (first, second, value) in changes {
                         let key = [*first, *second];
@@ -384,16 +357,18 @@ mod tests {
                     target.commit(batch, Durability::Process).unwrap();
                 }
                 if n == batches.len() / 2 {
-                    drop(store);
+                    drop((store, replicated));
                     store = Embedded::open(&path, &Options::default()).unwrap();
+                    replicated = behind();
                 }
             }
             let prefix = prefix.map_or(vec![], |p| vec![p]);
             let from = [&prefix[..], &[from]].concat();
-            prop_assert_eq!(
-                model.range(Table::Hosts, &prefix, &from, limit).unwrap(),
-                store.range(Table::Hosts, &prefix, &from, limit).unwrap()
-            );
+            let expected = model.range(Table::Hosts, &prefix, &from, limit).unwrap();
+            for store in [&store as &dyn Store, &replicated] {
+                let rows = store.range(Table::Hosts, &prefix, &from, limit).unwrap();
+                prop_assert_eq!(&rows, &expected);
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 //! the tests and what each needs. `cargo test` and `cargo nextest` both understand the list.
 //!
 //! - `need`: what a test may need, and whether this machine has it.
+//! - `cluster`: a crawl that commits to a log of NATS, and its servers, killed.
 //! - `child`: this binary again, as the process that a test kills.
 //! - `console`, `console_states`: the page of the console, in a browser.
 //! - `guard`, `hostile`: which addresses are contacted, in a network of their own.
@@ -18,6 +19,7 @@
 mod child;
 mod need;
 
+mod cluster;
 mod console;
 mod console_states;
 mod documents;
@@ -41,6 +43,15 @@ mod dns;
 
 #[path = "../support/hostile/mod.rs"]
 mod hostile_hosts;
+
+#[path = "../support/contract.rs"]
+mod contract;
+
+#[path = "../support/kills.rs"]
+mod kills;
+
+#[path = "../support/nats.rs"]
+mod nats;
 
 #[path = "../support/run.rs"]
 mod run;
@@ -92,6 +103,12 @@ fn tests() -> Vec<Test> {
     let network = || Need::Network(guard::ADDRESSES);
     let hosts = || Need::Network(&hostile_hosts::PRIVATE);
     tests![
+        cluster::a_crawl_over_a_log_is_killed_and_resumed: Need::Nats,
+        cluster::a_worker_that_was_taken_over_commits_nothing: Need::Nats,
+        cluster::an_engine_that_goes_away_and_loses_its_end: Need::Nats,
+        cluster::nats_keeps_the_contract: Need::Nats,
+        cluster::of_writers_that_race_one_wins: Need::Nats,
+        cluster::three_servers_of_which_one_is_killed: Need::Nats,
         console::a_host_that_is_held_gets_no_requests: Need::Browser,
         console::a_report_opens_from_disk: Need::Browser,
         console::it_fits_a_phone_and_the_dark: Need::Browser,

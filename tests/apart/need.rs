@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::{browser, faults};
+use crate::{browser, faults, nats};
 
 /// Tells the process inside a network that it is.
 const INSIDE: &str = "TEST_IN_A_NETWORK_OF_ITS_OWN";
@@ -30,6 +30,8 @@ pub(crate) enum Need {
     /// The same, and the rules by which pages are checked for accessibility, installed by
     /// `tests/tools/install`.
     Axe,
+    /// A nats-server, installed by `tests/tools/install`.
+    Nats,
     /// A module of Python, installed by `tests/tools/install`.
     Python(&'static str),
 }
@@ -44,6 +46,7 @@ impl Need {
             Self::ManyFaults => "needs FAULT_TRIALS".to_owned(),
             Self::Browser => "needs Chromium".to_owned(),
             Self::Axe => "needs Chromium and axe-core".to_owned(),
+            Self::Nats => "needs nats-server".to_owned(),
             Self::Program(name) | Self::Python(name) => format!("needs {name}"),
         }
     }
@@ -81,6 +84,7 @@ impl Need {
                 (!axe().is_file())
                     .then(|| "axe-core is not installed: run tests/tools/install".to_owned())
             }),
+            Self::Nats => nats::missing(&tools()),
             // Some know one of the two.
             Self::Program(name) => (!succeeds(Command::new(name).arg("--version"))
                 && !succeeds(Command::new(name).arg("-v")))
@@ -163,7 +167,7 @@ pub(crate) fn name_space() -> Option<&'static [&'static str]> {
 }
 
 /// Where `tests/tools/install` installs.
-fn tools() -> PathBuf {
+pub(crate) fn tools() -> PathBuf {
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     target.with_file_name("test-tools")
 }

@@ -172,3 +172,8 @@ fn charsets() {
 fn pages() {
     check("page", fuzz_targets::page);
 }
+
+#[test]
+fn batches() {
+    check("batch", fuzz_targets::batch);
+}

@@ -22,9 +22,11 @@
 //! - `daemon`: a crawl that is left running, and what it is told.
 //! - `extract`: pages without a crawl.
 //! - `stop`, `bad_input`, `recovery`, `crash`: ends that nobody wished for.
+//! - `kills`: a crawl that is killed again and again.
 //! - `check`: what they leave.
 //! - `forget`: takedowns.
 //! - `formats`: data directories that earlier versions wrote.
+//! - `broker`: what is promised of the engine of a cluster, of its model.
 //! - `library`: what a program does with gleaner that is not the command.
 //! - `mark`: what a person says of verdicts, and what was not fetched.
 //! - `memory`: what does not grow.
@@ -93,6 +95,7 @@ mod packaging;
 mod extract;
 
 mod bad_input;
+mod broker;
 mod check;
 mod forget;
 mod formats;
@@ -134,6 +137,12 @@ mod fuzz;
 
 #[path = "../support/fuzz_targets.rs"]
 mod fuzz_targets;
+
+#[path = "../support/kills.rs"]
+mod kills;
+
+#[path = "../support/contract.rs"]
+mod contract;
 
 mod progress;
 

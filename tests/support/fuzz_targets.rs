@@ -13,7 +13,9 @@ use gleaner::fetch::{self, DecodeBounds};
 use gleaner::page::sitemap::{SitemapOptions, read_sitemap, recognize};
 use gleaner::page::{self, Markup, Page, PageOptions, charset};
 use gleaner::robots::{self, Rules};
+use gleaner::store::Batch;
 use gleaner::url::{self, Canonicalizer, HostKey, Identity, Rule, RuleSet, Secret, Site, Url};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Any text is a URL or is refused; what is accepted has a canonical form that parses, is its own
 /// canonical form under whatever rules, and does not leave the host unless a rule says so. The
@@ -241,6 +243,17 @@ pub(crate) fn cdxj(bytes: &[u8]) {
     for line in String::from_utf8_lossy(bytes).lines() {
         if let Some(said) = IndexLine::parse(line) {
             assert!(line.contains('{') && said.filename.len() <= line.len());
+        }
+    }
+}
+
+/// Any bytes are a batch or are refused, also where the checksum belongs to them; what is accepted
+/// is written as it was read.
+pub(crate) fn batch(bytes: &[u8]) {
+    let sealed = [bytes, &xxh3_64(bytes).to_le_bytes()].concat();
+    for bytes in [bytes, &sealed] {
+        if let Ok(batch) = Batch::decode(bytes) {
+            assert_eq!(batch.encode(), bytes);
         }
     }
 }

@@ -14,10 +14,12 @@ use anyhow::Context;
 use clap::Args;
 
 use super::config::SettingFlags;
+use crate::broker::Address;
 use crate::cli::exit::Exit;
 use crate::cli::output::{self, Screen};
 use crate::cli::progress::{self, Progress};
 use crate::cli::{Failure, help, left_out, signals};
+use crate::cluster;
 use crate::config::{self, Config, Effective, Size, Span};
 use crate::control::{ControlServer, Handles, ServeMode};
 use crate::engine::{self, Crawl, Ending, Failpoint, Opening, RunLimits, StopHandle, Summary};
@@ -78,6 +80,14 @@ pub(crate) struct Arguments {
     /// For tests: abort at a step of the commit, given by its name, and `:N` for the N-th time
     #[arg(long, hide = true, value_name = "STEP")]
     failpoint: Option<Failpoint>,
+    /// For tests so far: commit to the log of a crawl that NATS keeps, before the data directory
+    #[arg(
+        long,
+        hide = true,
+        value_name = "nats://SERVER,SERVER/NAME",
+        conflicts_with = "dry_run"
+    )]
+    commit_log: Option<Address>,
     /// Time between two lines of progress where standard error is no terminal, for tests
     #[arg(long, hide = true, value_name = "DURATION")]
     progress_interval: Option<Span>,
@@ -93,6 +103,10 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     super::config::converters(config)?;
     options.failpoint = arguments.failpoint;
     options.repair = arguments.repair;
+    if let Some(address) = &arguments.commit_log {
+        let log = cluster::connect(address, arguments.failpoint);
+        options.log = Some(log.with_context(|| format!("cannot use {address}"))?);
+    }
     // A run that ends when nothing is left visits each page once.
     options.revisit = RevisitPolicy::off();
     if arguments.dry_run {

@@ -17,7 +17,10 @@ use crate::engine::Options;
 use crate::engine::error::Error;
 use crate::engine::failpoint::Failpoint;
 use crate::rows::{CrawlState, DiskState};
-use crate::store::{Batch, Durability, Embedded, Store, Table, decode, encode, journal, keys};
+use crate::store::{
+    Batch, Durability, Embedded, ReadOnly, Replicated, Store, Table, decode, encode, journal, keys,
+    refuse_logged,
+};
 use crate::url::Secret;
 
 /// Opens the store of a data directory for reading.
@@ -34,7 +37,7 @@ pub(crate) fn open_store(directory: &DataDirectory) -> Result<Arc<dyn Store>, Er
     lost::check_files(directory.path(), false)?;
     let store = open_as_it_is(directory, 4 << 20, 8 << 20)?;
     migrate(directory, &*store, &mut None)?;
-    Ok(store)
+    Ok(ReadOnly::unless_free(store)?)
 }
 
 /// Opens the store in a copy of a data directory, to read it.
@@ -85,6 +88,13 @@ pub(super) fn open_or_begin(
 ) -> Result<(Arc<dyn Store>, CrawlState, DiskState), Error> {
     lost::check_files(directory.path(), options.repair)?;
     let store = open_or_create(directory, &MemoryPlan::of(options))?;
+    let store = match &options.log {
+        Some(log) => Arc::new(Replicated::open(store, Arc::clone(log))?),
+        None => {
+            refuse_logged(&*store)?;
+            store
+        }
+    };
     migrate(directory, &*store, failpoint)?;
     let (state, disk) = match CrawlState::read(&*store)? {
         Some(state) => (state, DiskState::read(&*store)?.unwrap_or_default()),

@@ -6,13 +6,14 @@ use super::source::{code, sources};
 
 /// Which rooms a room may import, layer by layer: imports go from later rooms to earlier ones,
 /// never between neighbours, never back. The docs tell why.
-pub(super) const ROOMS: [(&str, &[&str]); 27] = [
+pub(super) const ROOMS: [(&str, &[&str]); 29] = [
     ("units", &[]),
     ("unicode", &[]),
     ("url", &[]),
     ("robots", &[]),
     ("store", &[]),
     ("runs", &[]),
+    ("broker", &[]),
     ("archive", &["url"]),
     ("fetch", &["units", "url"]),
     ("page", &["unicode", "url"]),
@@ -49,6 +50,7 @@ pub(super) const ROOMS: [(&str, &[&str]); 27] = [
         ],
     ),
     ("control", &["url", "seeds", "fetch", "engine", "inspect"]),
+    ("cluster", &["broker", "store", "engine"]),
     ("demo", &["url", "frontier", "fetch", "engine", "config"]),
     (
         "corpus",
@@ -69,9 +71,9 @@ pub(super) const ROOMS: [(&str, &[&str]); 27] = [
     (
         "cli",
         &[
-            "console", "units", "url", "robots", "seeds", "fetch", "page", "learn", "frontier",
-            "dedup", "engine", "inspect", "config", "control", "demo", "corpus", "export",
-            "quality",
+            "broker", "cluster", "console", "units", "url", "robots", "seeds", "fetch", "page",
+            "learn", "frontier", "dedup", "engine", "inspect", "config", "control", "demo",
+            "corpus", "export", "quality",
         ],
     ),
 ];

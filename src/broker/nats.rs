@@ -1,0 +1,416 @@
+//! NATS JetStream as the engine.
+//!
+//! A log is a stream with one subject, and its positions are the stream's sequence numbers. The
+//! rows of a crawl are one stream, which keeps the last message of each subject. An append is
+//! conditional on the last sequence of its subject, which the leader of the stream checks. Reads
+//! ask the leader too: what is acknowledged is read.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use async_nats::jetstream::context::{GetStreamErrorKind, PublishErrorKind};
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::stream::{self, RawMessageErrorKind, Stream};
+use async_nats::jetstream::{self, Context, ErrorCode};
+use async_nats::{ConnectOptions, ServerAddr};
+use bytes::Bytes;
+use tokio::runtime::{Builder, Runtime};
+
+use super::{Broker, Error, Result};
+
+/// The oldest server that is accepted: those before lost streams when they were killed (before
+/// 2.10.23), or let several writers win that expected the same end of a log.
+pub const LEAST_VERSION: (u64, u64, u64) = (2, 10, 26);
+
+/// Time after which a request counts as not answered. A stream has a new leader 4 to 6 s after its
+/// leader died; a request that waits for that is made again.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Copies of each log and of the rows, where there are several servers: one may be away.
+const REPLICAS: usize = 3;
+
+/// Bytes of a message that are left for its headers.
+const HEADERS: usize = 1 << 10;
+
+/// Where the engine is and how the crawl is called there: `nats://a,b:4222,c/NAME`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    servers: Vec<String>,
+    name: String,
+}
+
+impl Address {
+    /// Returns the name of the crawl.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let parts = text
+            .strip_prefix("nats://")
+            .and_then(|rest| rest.split_once('/'));
+        let Some((servers, name)) = parts else {
+            return Err(format!(
+                "`{text}` is not of the form nats://SERVER,SERVER/NAME"
+            ));
+        };
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+        if name.is_empty() || !name.chars().all(is_plain) {
+            return Err(format!(
+                "`{name}` cannot be the name of a crawl: use letters, digits and `-`"
+            ));
+        }
+        let servers = servers.split(',').map(|server| {
+            let server = format!("nats://{server}");
+            match server.parse::<ServerAddr>() {
+                Ok(_) if server.len() > "nats://".len() => Ok(server),
+                Ok(_) => Err(format!("a server is missing in `{text}`")),
+                Err(error) => Err(format!(
+                    "`{server}` is not the address of a server: {error}"
+                )),
+            }
+        });
+        Ok(Self {
+            servers: servers.collect::<std::result::Result<_, _>>()?,
+            name: name.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Without what may be in front of a server: a user and a password.
+        let bare = self.servers.iter().map(|server| {
+            let rest = server.trim_start_matches("nats://");
+            rest.rsplit('@').next().unwrap_or_default()
+        });
+        let servers: Vec<_> = bare.collect();
+        write!(f, "nats://{}/{}", servers.join(","), self.name)
+    }
+}
+
+/// A connection to NATS, with a thread of its own.
+pub struct Nats {
+    name: String,
+    /// Taken by the end only.
+    runtime: Option<Runtime>,
+    context: Context,
+    /// Copies of what is made.
+    replicas: usize,
+    max_message: usize,
+    requests: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Nats {
+    /// Connects to the engine.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Away`] if no server answers; [`Error::Refused`] if the server is too old, or has no
+    /// JetStream.
+    pub fn connect(address: &Address) -> Result<Self> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("broker")
+            .enable_all()
+            .build()
+            .map_err(|error| Error::Refused(format!("cannot start a thread: {error}")))?;
+        let servers = address.servers.clone();
+        let connect = async move {
+            let options = ConnectOptions::new()
+                .name("gleaner")
+                .connection_timeout(TIMEOUT);
+            let client = options.connect(servers).await;
+            let client = client.map_err(|error| Error::Away(error.to_string()))?;
+            let server = client.server_info();
+            // It starts a task of its own, for which it must be on this reactor.
+            let mut context = jetstream::new(client);
+            context.set_timeout(TIMEOUT);
+            Ok((server, context))
+        };
+        let (server, context) = wait(&runtime, connect)?;
+        let is_known = version(&server.version).is_some_and(|version| version >= LEAST_VERSION);
+        if !is_known {
+            let (major, minor, patch) = LEAST_VERSION;
+            return Err(Error::Refused(format!(
+                "the server is nats-server {}, which can lose what it has acknowledged; install \
+                 {major}.{minor}.{patch} or newer",
+                server.version
+            )));
+        }
+        if !server.jetstream {
+            return Err(Error::Refused(
+                "the server runs without JetStream; start it with `-js`".to_owned(),
+            ));
+        }
+        Ok(Self {
+            name: address.name.clone(),
+            runtime: Some(runtime),
+            context,
+            replicas: match server.cluster {
+                Some(_) => REPLICAS,
+                None => 1,
+            },
+            max_message: server.max_payload.saturating_sub(HEADERS),
+            requests: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+        })
+    }
+
+    /// Returns how many requests were made, and how many bytes were published.
+    pub fn traffic(&self) -> (u64, u64) {
+        let count = |it: &AtomicU64| it.load(Ordering::Relaxed);
+        (count(&self.requests), count(&self.bytes))
+    }
+
+    fn log(&self, log: &str) -> (String, String) {
+        let name = &self.name;
+        (format!("{name}-log-{log}"), format!("{name}.log.{log}"))
+    }
+
+    fn rows(&self, row: &str) -> (String, String) {
+        let name = &self.name;
+        (format!("{name}-rows"), format!("{name}.rows.{row}"))
+    }
+
+    /// Makes a request, and waits for its end.
+    fn ask<T, F>(&self, request: impl FnOnce(Context) -> F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        match &self.runtime {
+            Some(runtime) => wait(runtime, request(self.context.clone())),
+            None => Err(Error::Away("the connection is closed".to_owned())),
+        }
+    }
+
+    fn create_stream(&self, config: stream::Config) -> Result<()> {
+        self.ask(|context| async move {
+            match context.get_or_create_stream(config).await {
+                Ok(_) => Ok(()),
+                Err(error) => Err(Error::Refused(format!("a stream cannot be made: {error}"))),
+            }
+        })
+    }
+
+    fn config(&self, (name, subject): (String, String)) -> stream::Config {
+        stream::Config {
+            name,
+            subjects: vec![subject],
+            num_replicas: self.replicas,
+            ..stream::Config::default()
+        }
+    }
+
+    fn publish(&self, subject: String, after: u64, payload: &[u8]) -> Result<u64> {
+        let bytes = payload.len() as u64;
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let message = PublishMessage::build()
+            .payload(Bytes::copy_from_slice(payload))
+            .expected_last_subject_sequence(after);
+        self.ask(|context| async move {
+            let answer = match context.send_publish(subject, message).await {
+                Ok(sent) => sent.await,
+                Err(error) => Err(error),
+            };
+            match answer {
+                Ok(acknowledged) => Ok(acknowledged.sequence),
+                Err(error) => Err(match error.kind() {
+                    PublishErrorKind::WrongLastSequence => Error::Moved,
+                    PublishErrorKind::MaxPayloadExceeded => Error::Refused(error.to_string()),
+                    // Also a stream that has no leader for the moment is not found.
+                    _ => Error::Away(error.to_string()),
+                }),
+            }
+        })
+    }
+}
+
+/// Waits on this thread, which may be one of another reactor, for what the thread of this one does.
+fn wait<T: Send + 'static>(
+    runtime: &Runtime,
+    request: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    runtime.spawn(async move {
+        // Who asked waits below.
+        let _ = sender.send(request.await);
+    });
+    let answer = receiver.recv();
+    answer.unwrap_or_else(|_| Err(Error::Away("its client panicked".to_owned())))
+}
+
+/// Returns the numbers of a version such as 2.10.26 or 2.12.0-RC.1.
+fn version(text: &str) -> Option<(u64, u64, u64)> {
+    let numbers = text.trim_start_matches('v').split(['-', '+']).next()?;
+    let mut numbers = numbers.split('.').map(|number| number.parse().ok());
+    Some((numbers.next()??, numbers.next()??, numbers.next()??))
+}
+
+/// Asks for the stream, whose leader answers.
+async fn stream_of(context: &Context, name: &str) -> Result<Stream> {
+    context
+        .get_stream(name)
+        .await
+        .map_err(|error| match error.kind() {
+            GetStreamErrorKind::JetStream(error)
+                if error.error_code() == ErrorCode::STREAM_NOT_FOUND =>
+            {
+                Error::Missing(name.to_owned())
+            }
+            _ => Error::Away(error.to_string()),
+        })
+}
+
+/// Reads a message; `None` if there is none.
+async fn message(
+    context: &Context,
+    name: String,
+    select: impl FnOnce(RawMessageBuilder) -> RawMessageBuilder,
+) -> Result<Option<(u64, Vec<u8>)>> {
+    let stream = context.get_stream_no_info(&name).await;
+    let stream = stream.map_err(|error| Error::Refused(error.to_string()))?;
+    match select(stream.raw_message_builder()).send().await {
+        Ok(message) => Ok(Some((message.sequence, message.payload.to_vec()))),
+        Err(error) => match error.kind() {
+            RawMessageErrorKind::NoMessageFound => Ok(None),
+            RawMessageErrorKind::JetStream(error)
+                if error.error_code() == ErrorCode::STREAM_NOT_FOUND =>
+            {
+                Err(Error::Missing(name))
+            }
+            _ => Err(Error::Away(error.to_string())),
+        },
+    }
+}
+
+type RawMessageBuilder = stream::RawMessageBuilder<stream::WithHeaders>;
+
+impl Broker for Nats {
+    fn create(&self, log: &str) -> Result<()> {
+        // Without a bound: the engine would set as much aside for it. It is trimmed instead.
+        self.create_stream(self.config(self.log(log)))?;
+        self.create_stream(stream::Config {
+            max_messages_per_subject: 1,
+            ..self.config(self.rows(">"))
+        })
+    }
+
+    fn end(&self, log: &str) -> Result<u64> {
+        let (name, _) = self.log(log);
+        self.ask(|context| async move {
+            let stream = stream_of(&context, &name).await?;
+            Ok(stream.cached_info().state.last_sequence)
+        })
+    }
+
+    fn append_message(&self, log: &str, after: u64, message: &[u8]) -> Result<u64> {
+        let (_, subject) = self.log(log);
+        self.publish(subject, after, message)
+    }
+
+    fn message_after(&self, log: &str, after: u64) -> Result<Option<(u64, Vec<u8>)>> {
+        let (name, subject) = self.log(log);
+        let next = after + 1;
+        let found = self.ask(|context| async move {
+            message(&context, name, |it| {
+                it.sequence(next).next_by_subject(subject)
+            })
+            .await
+        })?;
+        match found {
+            Some((first, _)) if first > next => Err(Error::Trimmed { first }),
+            found => Ok(found),
+        }
+    }
+
+    fn max_message(&self) -> usize {
+        self.max_message
+    }
+
+    fn trim(&self, log: &str, through: u64) -> Result<()> {
+        let (name, _) = self.log(log);
+        self.ask(|context| async move {
+            let stream = stream_of(&context, &name).await?;
+            let last = stream.cached_info().state.last_sequence;
+            // Removes what is below the number.
+            let below = through.saturating_add(1).min(last);
+            if below > 1 {
+                let purged = stream.purge().sequence(below).await;
+                purged.map_err(|error| Error::Away(error.to_string()))?;
+            }
+            Ok(())
+        })
+    }
+
+    fn row(&self, name: &str) -> Result<Option<(u64, Vec<u8>)>> {
+        let (stream, subject) = self.rows(name);
+        self.ask(|context| async move {
+            message(&context, stream, |it| it.last_by_subject(subject)).await
+        })
+    }
+
+    fn put_row(&self, name: &str, version: u64, row: &[u8]) -> Result<u64> {
+        let (_, subject) = self.rows(name);
+        self.publish(subject, version, row)
+    }
+}
+
+impl Drop for Nats {
+    fn drop(&mut self) {
+        // Dropping it would wait, which a thread of another reactor must not.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl fmt::Debug for Nats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Nats")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_name_servers_and_a_crawl() {
+        let address: Address = "nats://user:secret@a,b:4333/news-1".parse().unwrap();
+        assert_eq!(address.name(), "news-1");
+        assert_eq!(address.to_string(), "nats://a,b:4333/news-1");
+        let check = |text: &str, part: &str| {
+            let error = text.parse::<Address>().unwrap_err();
+            assert!(error.contains(part), "{error}");
+        };
+        check("http://a/news", "nats://SERVER");
+        check("nats://a", "nats://SERVER");
+        check("nats://a/", "name of a crawl");
+        check("nats://a/b/c", "name of a crawl");
+        check("nats://a/b.c", "name of a crawl");
+        check("nats:///b", "server");
+        check("nats://a,,c/b", "server");
+    }
+
+    #[test]
+    fn versions_are_compared_by_their_numbers() {
+        assert_eq!(version("2.10.26"), Some((2, 10, 26)));
+        assert_eq!(version("2.12.0-RC.1"), Some((2, 12, 0)));
+        assert_eq!(version("2.9"), None);
+        assert!(version("2.9.10").unwrap() < LEAST_VERSION);
+        assert!(version("2.11.0").unwrap() > LEAST_VERSION);
+    }
+}
