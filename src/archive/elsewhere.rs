@@ -130,7 +130,7 @@ fn nowhere(path: &Path, error: io::Error) -> io::Error {
             "of earlier crawls: if they have moved, `gleaner crawl --since DIR` says where to",
         ),
     ];
-    let mut said = String::from("it is not there");
+    let mut said = String::new();
     for (directories, what) in places {
         for directory in &directories {
             said += &format!(", nor in {}", directory.display());
@@ -139,7 +139,10 @@ fn nowhere(path: &Path, error: io::Error) -> io::Error {
             said += &format!(" ({what})");
         }
     }
-    io::Error::new(io::ErrorKind::NotFound, said)
+    match said.is_empty() {
+        true => error,
+        false => io::Error::new(io::ErrorKind::NotFound, format!("it is not there{said}")),
+    }
 }
 
 /// Returns the path of a file as it is now named, if it is there, or where it was moved to.
