@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -131,13 +132,11 @@ fn nowhere(path: &Path, error: io::Error) -> io::Error {
         ),
     ];
     let mut said = String::new();
-    for (directories, what) in places {
-        for directory in &directories {
-            said += &format!(", nor in {}", directory.display());
+    for (directories, what) in places.iter().filter(|(it, _)| !it.is_empty()) {
+        for directory in directories {
+            let _ = write!(said, ", nor in {}", directory.display());
         }
-        if !directories.is_empty() {
-            said += &format!(" ({what})");
-        }
+        let _ = write!(said, " ({what})");
     }
     match said.is_empty() {
         true => error,
