@@ -165,7 +165,7 @@ fn label(of: &Omission) -> String {
         ("repeated", _) => "one short text under many URLs",
         ("script-shell", _) => "needs JavaScript",
         ("kind", _) => "not HTML or text (archive.other_types)",
-        ("no-converter", _) => "documents, no converter (convert.commands)",
+        ("no-converter", _) => "documents, no converter ([[convert]])",
         ("converter-failed", _) => "documents whose converter failed",
         ("duplicate", _) => "duplicate, body not stored",
         (other, _) => other,

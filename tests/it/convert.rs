@@ -143,7 +143,7 @@ fn without_a_converter_documents_are_as_ever_and_counted() {
     let status = crawl.ask(&["status"]).expect(0).stdout;
     assert!(
         status.contains(
-            "kept, without a text\n         4  pages: documents, no converter (convert.commands)"
+            "kept, without a text\n         4  pages: documents, no converter ([[convert]])"
         ),
         "{status}"
     );
