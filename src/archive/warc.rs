@@ -233,6 +233,18 @@ impl WarcArchive {
         self.tail
     }
 
+    /// Goes on with segment `segment`, if that is further on: numbers in between are left to others.
+    /// Returns the first number and the one behind the last that are left out.
+    pub fn skip_to(&mut self, segment: u32) -> Result<Option<(u32, u32)>> {
+        if self.tail.segment >= segment {
+            return Ok(None);
+        }
+        self.close()?;
+        let from = self.tail.segment;
+        self.tail = Tail { segment, offset: 0 };
+        Ok((from < segment).then_some((from, segment)))
+    }
+
     /// Returns the options of the archive, which also give the segments' names.
     pub fn options(&self) -> &WarcOptions {
         &self.options

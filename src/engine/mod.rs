@@ -62,7 +62,10 @@ pub use left_out::{
     LostSeeds, Omission, OmissionGroup, OmissionUnit, Omissions, ScriptShells, ShellHost,
 };
 pub use messages::{Opening, Over, SeedsAdded, StopHandle, Stopped};
-pub use open::{DataDirectory, DirectoryError, MemoryPlan, Widened, WouldAdmit, known_files};
+pub use open::{
+    DataDirectory, DirectoryError, FollowStep, Following, MemoryPlan, Widened, WouldAdmit,
+    known_files,
+};
 pub(crate) use open::{features, is_begun, lost, open_copy, open_store};
 pub use options::{ArchiveOptions, LiveOptions, Options, RunLimits};
 pub use requeue::{PutBack, Retried, RetryCursor, RetryFilter, RetryHosts};

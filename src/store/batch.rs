@@ -58,6 +58,18 @@ impl Batch {
         });
     }
 
+    /// Returns the rows that it writes to a table, in the order in which it does.
+    pub(crate) fn puts(&self, table: Table) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let of_table = self.changes.iter().filter(move |it| it.table == table);
+        of_table.filter_map(|it| Some((&*it.key, it.value.as_deref()?)))
+    }
+
+    /// Returns the row that it leaves under a key, if it writes one.
+    pub(crate) fn put_value(&self, table: Table, key: &[u8]) -> Option<&[u8]> {
+        let rows = self.puts(table).filter(|(at, _)| *at == key);
+        rows.last().map(|(_, row)| row)
+    }
+
     /// Returns the length of all values.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {

@@ -49,6 +49,14 @@ pub mod meta {
     /// Where the store stands in the log that its commits go into first, if there is one; rewritten
     /// by every commit.
     pub const LOG: &[u8] = b"log";
+    /// How many times the crawl was taken over by another worker, whose disk had no files of the
+    /// archives or fewer (a number).
+    pub const KEEPERS: &[u8] = b"keepers";
+    /// Present from when others have committed since this disk was written to until its next files
+    /// have numbers of their own.
+    pub const TAKEN_OVER: &[u8] = b"taken-over";
+    /// Which numbers of files belong to files on other disks.
+    pub const OTHERS: &[u8] = b"others";
     /// The settings of the last run, to detect changes.
     pub const SETTINGS: &[u8] = b"settings";
     /// Present while every visited page has its row in `Revisits`.

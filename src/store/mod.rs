@@ -23,7 +23,9 @@ use strum::{IntoStaticStr, VariantArray};
 pub use batch::{Batch, DecodeError};
 pub use embedded::{Embedded, Options};
 pub use memory::Memory;
-pub use replicated::{CommitLog, LogError, LogResult, ReadOnly, Replicated, refuse_logged};
+pub use replicated::{
+    CommitLog, Followed, Follower, LogError, LogResult, ReadOnly, Replicated, refuse_logged,
+};
 pub use typed::Typed;
 
 /// The tables. [`keys`] has the key layout of each.
@@ -209,6 +211,12 @@ pub enum Error {
          fetched since is fetched there"
     )]
     Stale,
+    /// What the store lacks is gone from the log, or the log went on from elsewhere.
+    #[error("this directory needs a new copy of the crawl: {reason}")]
+    Outdated {
+        /// What does not fit.
+        reason: String,
+    },
     /// A row does not have the form that this version writes.
     #[error(
         "a row of table `{table}` cannot be read: {source}; restore the data directory from a backup"

@@ -13,10 +13,11 @@
 //! so. Entries of a lower epoch behind it are void; there are none unless the log lost its end.
 
 mod entry;
+mod follower;
+mod reach;
 #[cfg(test)]
 pub(super) mod tests;
 
-use std::cell::Cell;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -27,6 +28,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::batch::{Batch, Change};
 use super::{Durability, Error, Result, Row, Store, Table, decode, encode, keys};
 use entry::{Entry, Head, Kind, Writer};
+use reach::{As, Reach};
+
+pub use follower::{Followed, Follower};
 
 /// A log of commits. Positions ascend; 0 is before the first entry.
 pub trait CommitLog: Send + Sync + fmt::Debug {
@@ -103,9 +107,28 @@ struct Place {
     number: u64,
     /// The highest epoch that was seen.
     epoch: u64,
+    /// Whether others have committed since the last owner from here began: their files are on other
+    /// disks.
+    had_others: bool,
 }
 
 impl Place {
+    /// Before the first entry.
+    fn at_the_beginning() -> Result<Self> {
+        let writer = draw()?;
+        Ok(Self {
+            writer,
+            former: writer,
+            has_begun: false,
+            position: 0,
+            before: 0,
+            checksum: 0,
+            number: 0,
+            epoch: 0,
+            had_others: false,
+        })
+    }
+
     /// The place behind an entry.
     fn behind(self, head: Head, bytes: &[u8], (before, position): (u64, u64)) -> Self {
         Self {
@@ -144,8 +167,7 @@ impl Place {
 
 /// A store behind a log.
 pub struct Replicated {
-    local: Arc<dyn Store>,
-    log: Arc<dyn CommitLog>,
+    reach: Reach,
     /// Held for a whole commit. `None` from when an entry could not be appended or applied: then
     /// memory and store may differ from the log, and nothing more is committed.
     place: Mutex<Option<Place>>,
@@ -156,19 +178,16 @@ impl Replicated {
     ///
     /// # Errors
     ///
-    /// [`Error::Log`] if the store was begun without a log, if it is not the log's, if another one
-    /// has written behind it, or if the log cannot be had. Waits while it does not answer.
+    /// [`Error::Log`] if the store was begun without a log, if it is not the log's, or if the log
+    /// cannot be had; [`Error::Outdated`] if the log does not have any more what the store lacks.
+    /// Waits while it does not answer.
     pub fn open(local: Arc<dyn Store>, log: Arc<dyn CommitLog>) -> Result<Self> {
-        let store = Self {
-            local,
-            log,
-            place: Mutex::new(None),
-        };
-        let place = match place(&*store.local)? {
+        let reach = Reach { local, log };
+        let place = match place(&*reach.local)? {
             Some(place) => place,
-            None => store.begin()?,
+            None => reach.begin()?,
         };
-        let (place, mut end) = store.catch_up(place)?;
+        let (place, mut end) = reach.catch_up(place)?;
         let mut place = match place.has_begun {
             false => place,
             true => Place {
@@ -178,164 +197,52 @@ impl Replicated {
                 ..place
             },
         };
-        store.remember(place, Batch::new())?;
-        let epoch = store.patiently(|log| log.take(place.epoch))?;
+        reach.remember(place, Batch::new())?;
+        let epoch = reach.patiently(|log| log.take(place.epoch))?;
         let mut attempt = 0;
         while place.epoch != epoch {
             let begin = Entry::begin(epoch, place.number, place.writer);
             let bytes = begin.encode().map_err(refused)?;
-            match store.log.append(end, &bytes) {
+            match reach.log.append(end, &bytes) {
                 Ok(at) => place = place.behind(begin.head, &bytes, (end, at)),
                 Err(error) => {
-                    store.unless_final(error, &mut attempt)?;
+                    reach.unless_final(error, &mut attempt)?;
                     // What was on its way when an earlier process died may have come.
-                    (place, end) = store.catch_up(place)?;
+                    (place, end) = reach.catch_up(place)?;
                 }
             }
         }
+        let mut batch = Batch::new();
+        if std::mem::take(&mut place.had_others) {
+            batch.put(Table::Meta, keys::meta::TAKEN_OVER, Vec::new());
+        }
         place.has_begun = true;
-        store.remember(place, Batch::new())?;
-        *store.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
-        Ok(store)
-    }
-
-    /// Begins where nothing is.
-    fn begin(&self) -> Result<Place> {
-        if self.local.get(Table::Meta, keys::meta::STATE)?.is_some() {
-            return Err(refused(
-                "the crawl in this directory was begun without a log; begin another one",
-            ));
-        }
-        self.patiently(|log| log.create())?;
-        let writer = draw()?;
-        let place = Place {
-            writer,
-            former: writer,
-            has_begun: false,
-            position: 0,
-            before: 0,
-            checksum: 0,
-            number: 0,
-            epoch: 0,
-        };
-        self.remember(place, Batch::new())?;
-        Ok(place)
-    }
-
-    /// Commits to the store what stands in the log, and where that is.
-    fn remember(&self, place: Place, mut batch: Batch) -> Result<()> {
-        place.put(&mut batch);
-        self.local.commit(batch, Durability::Disk)
-    }
-
-    /// Applies what the log has behind a place. Returns where the store stands then, and where the
-    /// log ends.
-    fn catch_up(&self, place: Place) -> Result<(Place, u64)> {
-        let (found, mut end) = self.find(place)?;
-        let Some(mut place) = found else {
-            place.tell_lost();
-            return Ok((place, end));
-        };
-        let mut after = place.position;
-        while let Some((at, bytes)) = self.patiently(|log| log.next(after))? {
-            let before = std::mem::replace(&mut after, at);
-            end = end.max(at);
-            let Entry { head, shared, here } = read(at, &bytes)?;
-            if head.epoch < place.epoch || place.has_applied(head) {
-                continue;
-            }
-            if !place.is_own(head) {
-                return Err(refused(format!(
-                    "another worker has gone on with the crawl after commit {}, and what it \
-                     fetched is on its disk; go on with its data directory",
-                    place.number
-                )));
-            }
-            let follows = place.number + u64::from(head.kind == Kind::Commit);
-            if head.number != follows {
-                return Err(refused(format!(
-                    "it has number {} where {follows} follows; this directory needs a new copy",
-                    head.number
-                )));
-            }
-            place = place.behind(head, &bytes, (before, at));
-            let mut batch = shared;
-            batch.changes.extend(here.changes);
-            self.remember(place, batch)?;
-        }
-        Ok((place, end))
-    }
-
-    /// Finds a place in the log, and where the log ends. If the log has lost the entry there,
-    /// returns the place where that was said from here, or `None` if it has not yet.
-    fn find(&self, place: Place) -> Result<(Option<Place>, u64)> {
-        // Asked first: who appends from now on moves the end, and is noticed by that.
-        let end = self.patiently(|log| log.end())?;
-        if end >= place.position && self.has(place)? {
-            return Ok((Some(place), end));
-        }
-        let mut found = None;
-        let mut after = 0;
-        loop {
-            let next = self.patiently(|log| match log.next(after) {
-                Err(LogError::Trimmed { first }) => log.next(first.saturating_sub(1)),
-                next => next,
-            })?;
-            let Some((at, bytes)) = next else {
-                return Ok((found, end));
-            };
-            let head = read(at, &bytes)?.head;
-            let is_own = place.is_own(head);
-            if head.epoch > place.epoch && !is_own {
-                return Err(Error::Stale);
-            }
-            let goes_on = head.kind == Kind::Begin && head.number == place.number;
-            if is_own && goes_on && head.epoch >= place.epoch {
-                found = Some(place.behind(head, &bytes, (after, at)));
-            }
-            after = at;
-        }
-    }
-
-    /// Whether the log has the entry at a place.
-    fn has(&self, place: Place) -> Result<bool> {
-        if place.position == 0 {
-            return Ok(true);
-        }
-        let is_trimmed = Cell::new(false);
-        let next = self.patiently(|log| match log.next(place.before) {
-            // Of an entry of several parts, the last one may be left.
-            Err(LogError::Trimmed { first }) if first <= place.position => {
-                is_trimmed.set(true);
-                log.next(place.position - 1)
-            }
-            next => next,
-        })?;
-        Ok(match next {
-            Some((at, bytes)) if at == place.position => xxh3_64(&bytes) == place.checksum,
-            // What is left of it cannot be compared.
-            _ => is_trimmed.get(),
+        reach.remember(place, batch)?;
+        Ok(Self {
+            reach,
+            place: Mutex::new(Some(place)),
         })
     }
 
     /// Appends an entry behind a place, and returns the place behind it.
     fn append(&self, mut place: Place, entry: &Entry) -> Result<Place> {
+        let reach = &self.reach;
         let epoch = place.epoch;
         let bytes = entry.encode().map_err(refused)?;
         let mut attempt = 0;
         let mut end = Some(place.position);
         loop {
             if let Some(after) = end.take() {
-                match self.log.append(after, &bytes) {
+                match reach.log.append(after, &bytes) {
                     Ok(at) => return Ok(place.behind(entry.head, &bytes, (after, at))),
-                    Err(error) => self.unless_final(error, &mut attempt)?,
+                    Err(error) => reach.unless_final(error, &mut attempt)?,
                 }
             }
-            let (found, mut free) = self.find(place)?;
+            let (found, mut free) = reach.find(place, As::Owner)?;
             if let Some(found) = found {
                 place = found;
                 let mut after = place.position;
-                while let Some((at, other)) = self.patiently(|log| log.next(after))? {
+                while let Some((at, other)) = reach.next(after)? {
                     let before = std::mem::replace(&mut after, at);
                     free = free.max(at);
                     if other == bytes {
@@ -352,56 +259,21 @@ impl Replicated {
                 let begin = Entry::begin(epoch, place.number, place.writer);
                 let begin = begin.encode().map_err(refused)?;
                 // Whether it is there is seen when it is looked for.
-                if let Err(error) = self.log.append(free, &begin) {
-                    self.unless_final(error, &mut attempt)?;
+                if let Err(error) = reach.log.append(free, &begin) {
+                    reach.unless_final(error, &mut attempt)?;
                 }
             }
-        }
-    }
-
-    /// Asks the log, again and again while it does not answer.
-    fn patiently<T>(&self, ask: impl Fn(&dyn CommitLog) -> LogResult<T>) -> Result<T> {
-        let mut attempt = 0;
-        loop {
-            match ask(&*self.log) {
-                Ok(answer) => return Ok(answer),
-                Err(LogError::Moved) => {
-                    return Err(refused("it refused what appends nothing"));
-                }
-                Err(error) => self.unless_final(error, &mut attempt)?,
-            }
-        }
-    }
-
-    /// Returns an error that stays, and waits after others.
-    fn unless_final(&self, error: LogError, attempt: &mut u32) -> Result<()> {
-        /// Attempts after which a person is told, each time that there were as many again.
-        const TOLD: u32 = 8;
-        match error {
-            LogError::Moved => Ok(()),
-            LogError::Away(reason) => {
-                *attempt += 1;
-                if attempt.is_multiple_of(TOLD) {
-                    tracing::warn!(
-                        reason,
-                        "the crawl's log does not answer; commits wait for it"
-                    );
-                }
-                self.log.pause(*attempt);
-                Ok(())
-            }
-            error => Err(refused(error.to_string())),
         }
     }
 }
 
 impl Store for Replicated {
     fn get_many(&self, table: Table, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
-        self.local.get_many(table, keys)
+        self.reach.local.get_many(table, keys)
     }
 
     fn range(&self, table: Table, prefix: &[u8], from: &[u8], limit: usize) -> Result<Vec<Row>> {
-        self.local.range(table, prefix, from, limit)
+        self.reach.local.range(table, prefix, from, limit)
     }
 
     fn commit(&self, batch: Batch, durability: Durability) -> Result<()> {
@@ -412,7 +284,7 @@ impl Store for Replicated {
             .take()
             .ok_or_else(|| refused("an earlier commit failed, and none is made since"))?;
         if shared.is_empty() {
-            self.local.commit(here, durability)?;
+            self.reach.local.commit(here, durability)?;
             *slot = Some(place);
             return Ok(());
         }
@@ -427,10 +299,10 @@ impl Store for Replicated {
         let mut batch = entry.shared;
         batch.changes.extend(entry.here.changes);
         // Not less than the log keeps: the next commit builds on it.
-        self.remember(place, batch)?;
+        self.reach.remember(place, batch)?;
         *slot = Some(place);
         if place.number.is_multiple_of(COMMITS_PER_TRIM)
-            && let Err(error) = self.log.trim(place.before)
+            && let Err(error) = self.reach.log.trim(place.before)
         {
             // The next time, more is trimmed.
             tracing::debug!(%error, "the crawl's log was not trimmed");
@@ -439,11 +311,11 @@ impl Store for Replicated {
     }
 
     fn reclaim(&self, table: Table) {
-        self.local.reclaim(table);
+        self.reach.local.reclaim(table);
     }
 
     fn reclaimed(&self) -> Option<bool> {
-        self.local.reclaimed()
+        self.reach.local.reclaimed()
     }
 }
 
@@ -506,10 +378,10 @@ fn place(store: &dyn Store) -> Result<Option<Place>> {
 /// Whether a change is about the files of this disk, and of no meaning to who has others. Deltas
 /// are put by commits and deleted by the checkpoint of each disk.
 fn is_here(change: &Change) -> bool {
-    use keys::meta::{DISK, FILES, TEXTS};
+    use keys::meta::{DISK, OTHERS, TAKEN_OVER, TEXTS};
     match change.table {
         Table::Deltas => change.value.is_none(),
-        Table::Meta => [DISK, FILES, TEXTS].contains(&&*change.key),
+        Table::Meta => [DISK, OTHERS, TAKEN_OVER, TEXTS].contains(&&*change.key),
         _ => false,
     }
 }

@@ -10,6 +10,7 @@ use crate::dedup::DocumentId;
 use crate::engine::error::Error;
 use crate::engine::events::{Events, Happening};
 use crate::engine::failpoint::{Failpoint, Step};
+use crate::engine::{MemoryPlan, Options};
 use crate::journal::FetchLog;
 use crate::rows::{CrawlState, Delta, DiskState};
 use crate::store::{Batch, Durability, Store, Table, encode, keys};
@@ -26,6 +27,18 @@ pub(crate) struct CheckpointLimits {
     pub(crate) interval: Duration,
     pub(crate) keys: usize,
     pub(crate) delta_bytes: usize,
+}
+
+impl CheckpointLimits {
+    /// Returns what the options say.
+    pub(crate) fn of(options: &Options) -> Self {
+        let plan = MemoryPlan::of(options);
+        Self {
+            interval: options.checkpoint_interval,
+            keys: plan.keys,
+            delta_bytes: plan.delta_bytes,
+        }
+    }
 }
 
 /// What no checkpoint covers yet, and the checkpoint in progress.
@@ -68,14 +81,15 @@ struct Begun {
 }
 
 /// What a checkpoint writes, and where it may be made to die.
-pub(super) struct Site<'a> {
-    pub(super) store: &'a dyn Store,
-    pub(super) lookups: &'a mut Lookups,
-    pub(super) state: &'a CrawlState,
-    pub(super) disk: &'a mut DiskState,
-    pub(super) log: &'a FetchLog,
-    pub(super) failpoint: &'a mut Option<Failpoint>,
-    pub(super) events: &'a Events,
+pub(crate) struct Site<'a> {
+    pub(crate) store: &'a dyn Store,
+    pub(crate) lookups: &'a mut Lookups,
+    pub(crate) state: &'a CrawlState,
+    pub(crate) disk: &'a mut DiskState,
+    /// What was fetched, and who is told; who follows a crawl has neither.
+    pub(crate) log: Option<&'a FetchLog>,
+    pub(crate) failpoint: &'a mut Option<Failpoint>,
+    pub(crate) events: Option<&'a Events>,
 }
 
 impl Checkpoints {
@@ -90,7 +104,7 @@ impl Checkpoints {
     }
 
     /// Counts the delta of a commit.
-    pub(super) fn add(&mut self, sequence: u64, delta: &Delta, bytes: usize) {
+    pub(crate) fn add(&mut self, sequence: u64, delta: &Delta, bytes: usize) {
         self.deltas.add(sequence, delta, bytes);
     }
 
@@ -109,7 +123,7 @@ impl Checkpoints {
     }
 
     /// Makes a checkpoint if it is time, or if a crash would have to replay much.
-    pub(super) fn advance(&mut self, site: &mut Site<'_>) -> Result<(), Error> {
+    pub(crate) fn advance(&mut self, site: &mut Site<'_>) -> Result<(), Error> {
         let is_much =
             self.deltas.keys >= self.limits.keys || self.deltas.bytes >= self.limits.delta_bytes;
         // Memory is bounded: if there is much again and the last checkpoint is not yet written, it
@@ -129,7 +143,9 @@ impl Checkpoints {
     /// Starts writing documents and runs.
     pub(super) fn begin(&mut self, site: &mut Site<'_>) -> Result<(), Error> {
         self.last = Instant::now();
-        site.log.sync()?;
+        if let Some(log) = site.log {
+            log.sync()?;
+        }
         let Some(first) = self.deltas.first else {
             return Ok(());
         };
@@ -167,9 +183,11 @@ impl Checkpoints {
         site.store.commit(batch, Durability::Disk)?;
         Failpoint::reach(site.failpoint, Step::DeltasRemoved);
         seen.save_if_due(&catalog[SEEN_RUNS], site.state.sequence);
-        site.events.tell(&Happening::Checkpoint {
-            sequence: begun.through,
-        });
+        if let Some(events) = site.events {
+            events.tell(&Happening::Checkpoint {
+                sequence: begun.through,
+            });
+        }
         Ok(())
     }
 }

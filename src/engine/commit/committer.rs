@@ -542,9 +542,9 @@ impl Committer {
             lookups: &mut self.lookups,
             state: &self.state,
             disk: &mut self.disk,
-            log: &self.log,
+            log: Some(&self.log),
             failpoint: &mut self.failpoint,
-            events: &self.events,
+            events: Some(&self.events),
         };
         (&mut self.checkpoints, site)
     }

@@ -24,7 +24,7 @@ mod shelf;
 mod write_set;
 
 pub(crate) use bodies::Bodies;
-pub(crate) use checkpoints::{CheckpointLimits, Checkpoints, Deltas};
+pub(crate) use checkpoints::{CheckpointLimits, Checkpoints, Deltas, Site};
 pub(crate) use committer::{Committer, Reclaiming, read_scope};
 pub(crate) use compare::not_judged;
 pub(crate) use effects::{Places, TextPlace, VisitEffects};

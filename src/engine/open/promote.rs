@@ -13,7 +13,8 @@ use super::memory::MemoryPlan;
 use super::standby::Standby;
 use super::store::read_secret;
 use crate::archive::{
-    Digest, DuplicateBodies, Start, StorePolicy, Tail, WarcArchive, WarcOptions, set_elsewhere,
+    Archive as _, Digest, DuplicateBodies, Start, StorePolicy, Tail, WarcArchive, WarcOptions,
+    set_elsewhere,
 };
 use crate::engine::Options;
 use crate::engine::admission::{ForgottenNow, Gate};
@@ -32,8 +33,8 @@ use crate::frontier::{Forgotten, HeldHosts, RobotsMode, SharedPolicies};
 use crate::handover::Closed;
 use crate::journal::FetchLog;
 use crate::rows::{
-    ArchiveNames, Counters, CrawlState, DiskState, SavedBytes, count_saved, deferred_urls,
-    saved_bytes,
+    ArchiveNames, Counters, CrawlState, DiskState, OtherFiles, SavedBytes, count_saved,
+    deferred_urls, saved_bytes,
 };
 use crate::store::{Batch, Durability, Store, Table, decode, encode, for_each, keys};
 
@@ -109,10 +110,17 @@ pub(super) fn promote(
         digest: options.archive.digest,
         ..WarcOptions::pages_of(path, names.pages.clone())
     };
-    let archive = open_archive(warc.clone(), start(disk.archive), options)?;
+    let mut archive = open_archive(warc.clone(), start(disk.archive), options)?;
     let texts = WarcOptions::texts_of(path, names.texts.clone());
-    let texts = open_archive(texts, start(end_of_texts), options)?;
-    let disk = acknowledge_closed(&*store, disk, (archive.end(), texts.end(), end_of_texts))?;
+    let mut texts = open_archive(texts, start(end_of_texts), options)?;
+    let ends = |archive: &WarcArchive, texts: &WarcArchive| (archive.end(), texts.end());
+    let disk = match take_numbers(&*store, (&mut archive, &mut texts))? {
+        Some(batch) => acknowledge(&*store, batch, disk, ends(&archive, &texts))?,
+        None if (disk.archive, end_of_texts) != ends(&archive, &texts) => {
+            acknowledge(&*store, Batch::new(), disk, ends(&archive, &texts))?
+        }
+        None => disk,
+    };
     let texts = Shelf::open(Box::new(texts), &*store)?;
     if is_repairing {
         FetchLog::set_rest_aside(&path.join("log"), disk.log)?;
@@ -134,11 +142,7 @@ pub(super) fn promote(
     meters.begin(state.sequence);
     counters.send_replace(state.counters.clone());
 
-    let limits = CheckpointLimits {
-        interval: options.checkpoint_interval,
-        keys: plan.keys,
-        delta_bytes: plan.delta_bytes,
-    };
+    let limits = CheckpointLimits::of(options);
     let last_commit = match store.get(Table::Meta, keys::meta::TIME)? {
         Some(row) => Some(decode(Table::Meta, &row)?),
         None => None,
@@ -229,20 +233,75 @@ fn name_files(
     Ok(names)
 }
 
+/// Lets the archives go on with files of numbers that nobody else has, if others have committed
+/// since this disk was written to: what they fetched is in files of theirs. Returns what the store
+/// is to know of that.
+fn take_numbers(
+    store: &dyn Store,
+    (archive, texts): (&mut WarcArchive, &mut WarcArchive),
+) -> Result<Option<Batch>, Error> {
+    if store.get(Table::Meta, keys::meta::TAKEN_OVER)?.is_none() {
+        return Ok(None);
+    }
+    let keepers = store.get(Table::Meta, keys::meta::KEEPERS)?;
+    let keepers: u64 = keepers.map_or(Ok(0), |row| decode(Table::Meta, &row))?;
+    let keeper = keepers + 1;
+    let first = OtherFiles::first_of(keeper).ok_or_else(|| {
+        Error::Internal(format!(
+            "it was taken over {keepers} times: no file has a number left"
+        ))
+    })?;
+    let mut others = OtherFiles::read(store)?;
+    others.pages.extend(archive.skip_to(first)?);
+    others.texts.extend(texts.skip_to(first)?);
+    let mut batch = Batch::new();
+    batch.put(Table::Meta, keys::meta::KEEPERS, encode(&keeper));
+    batch.put(Table::Meta, keys::meta::OTHERS, encode(&others));
+    batch.delete(Table::Meta, keys::meta::TAKEN_OVER);
+    Ok(Some(batch))
+}
+
+/// Makes the files whole that this disk has from when it owned the crawl: records that were never
+/// acknowledged are cut off.
+pub(super) fn close_files(
+    store: &dyn Store,
+    path: &Path,
+    disk: DiskState,
+    options: &Options,
+) -> Result<DiskState, Error> {
+    let end_of_texts = end_of_texts(store)?;
+    let names = ArchiveNames::read(store)?;
+    let pages = WarcOptions {
+        digest: options.archive.digest,
+        ..WarcOptions::pages_of(path, names.pages)
+    };
+    let texts = WarcOptions::texts_of(path, names.texts);
+    let mut closed = [Tail::default(); 2];
+    let archives = [(pages, disk.archive), (texts, end_of_texts)];
+    for ((warc, tail), closed) in archives.into_iter().zip(&mut closed) {
+        let mut archive = open_archive(warc, Start::At(tail), options)?;
+        archive.close()?;
+        *closed = archive.sync()?;
+    }
+    let [pages, texts] = closed;
+    acknowledge(store, Batch::new(), disk, (pages, texts))
+}
+
 /// Lets the store know of files that a run has closed before it was killed: nothing more is
 /// expected of them, so that they may leave.
-fn acknowledge_closed(
+fn acknowledge(
     store: &dyn Store,
-    mut disk: DiskState,
-    (pages, texts, known_texts): (Tail, Tail, Tail),
+    mut batch: Batch,
+    disk: DiskState,
+    (pages, texts): (Tail, Tail),
 ) -> Result<DiskState, Error> {
-    if (disk.archive, known_texts) != (pages, texts) {
-        disk.archive = pages;
-        let mut batch = Batch::new();
-        batch.put(Table::Meta, keys::meta::DISK, encode(&disk));
-        batch.put(Table::Meta, keys::meta::TEXTS, encode(&texts));
-        store.commit(batch, Durability::Disk)?;
-    }
+    let disk = DiskState {
+        archive: pages,
+        ..disk
+    };
+    batch.put(Table::Meta, keys::meta::DISK, encode(&disk));
+    batch.put(Table::Meta, keys::meta::TEXTS, encode(&texts));
+    store.commit(batch, Durability::Disk)?;
     Ok(disk)
 }
 

@@ -106,7 +106,10 @@ pub(super) fn open_or_begin(
 
 /// Opens the store, or creates it again if its creation was interrupted (the disk was full): as
 /// long as nothing else exists, nothing was ever committed.
-fn open_or_create(directory: &DataDirectory, plan: &MemoryPlan) -> Result<Arc<dyn Store>, Error> {
+pub(super) fn open_or_create(
+    directory: &DataDirectory,
+    plan: &MemoryPlan,
+) -> Result<Arc<dyn Store>, Error> {
     let open = || open_as_it_is(directory, plan.store_cache, plan.store_buffers);
     let error = match open() {
         Ok(store) => return Ok(store),

@@ -14,7 +14,7 @@ use crate::dedup::Document;
 use crate::engine::{Error, body_place};
 use crate::inspect::chain::chain;
 use crate::journal::{Bodies, BodyError};
-use crate::rows::{ArchiveNames, KEPT, Kept, PAGES, PageRecord};
+use crate::rows::{ArchiveNames, KEPT, Kept, OtherFiles, PAGES, PageRecord};
 use crate::store::{Table, decode, keys};
 use crate::url::UrlId;
 
@@ -170,15 +170,17 @@ pub(super) fn check(subject: &Subject<'_>, mut places: Places) -> Result<Vec<Par
     let texts = subject.store.get(Table::Meta, keys::meta::TEXTS)?;
     let texts: Tail = texts.map_or(Ok(Tail::default()), |row| decode(Table::Meta, &row))?;
     let names = ArchiveNames::read(subject.store)?;
+    let others = OtherFiles::read(subject.store)?;
     let warc = WarcOptions::pages_of(subject.data, names.pages);
     let pages = segments(
         subject,
         "warc",
         &warc,
-        subject.disk.archive,
+        (subject.disk.archive, &others.pages),
         &mut |segment| places.take(segment),
     )?;
     let of_texts = WarcOptions::texts_of(subject.data, names.texts);
+    let texts = (texts, &*others.texts);
     let texts = segments(subject, "texts", &of_texts, texts, &mut |_| {
         Ok(HashMap::new())
     })?;
@@ -192,11 +194,14 @@ fn segments(
     subject: &Subject<'_>,
     name: &'static str,
     options: &WarcOptions,
-    tail: Tail,
+    (tail, others): (Tail, &[(u32, u32)]),
     take: &mut Take<'_>,
 ) -> Result<PartChecked, Error> {
     let mut part = PartChecked::new(name, "records");
-    for segment in 0..=tail.segment {
+    if !others.is_empty() {
+        part.note("other workers have owned this crawl; files of theirs are not looked for");
+    }
+    for segment in OtherFiles::here(others, tail.segment) {
         let path = options.segment_path(segment);
         let path = archive::present(&path).unwrap_or(path);
         let shown = within(subject.data, &path);

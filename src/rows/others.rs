@@ -1,0 +1,65 @@
+//! Which files of the archives are on the disks of other workers, which have owned the crawl
+//! before or since: a row of `Meta` that is about this disk.
+
+use serde::{Deserialize, Serialize};
+
+use crate::store::{Result, Store, Table, decode, keys};
+
+/// Numbers of files that are not on this disk, in ascending ranges: from, to (without).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherFiles {
+    /// Those of the archive of pages.
+    pub pages: Vec<(u32, u32)>,
+    /// Those of the archive of texts.
+    pub texts: Vec<(u32, u32)>,
+}
+
+impl OtherFiles {
+    /// Reads the row; without one, all files are here.
+    pub fn read(store: &dyn Store) -> Result<Self> {
+        let row = store.get(Table::Meta, keys::meta::OTHERS)?;
+        row.map_or(Ok(Self::default()), |row| decode(Table::Meta, &row))
+    }
+
+    /// Returns the first number of the files that a worker begins who takes a crawl over, as the
+    /// n-th to do so; `None` if there are no more numbers.
+    ///
+    /// Each has 65,536 of its own, so that the number of a file tells who has it, and no two files
+    /// of a crawl have the same name.
+    pub fn first_of(keeper: u64) -> Option<u32> {
+        let keeper = u16::try_from(keeper).ok().filter(|it| *it < u16::MAX)?;
+        Some(u32::from(keeper) << 16)
+    }
+
+    /// Returns the numbers up to `end` in `ranges`' gaps: those of the files that are here.
+    pub fn here(ranges: &[(u32, u32)], end: u32) -> impl Iterator<Item = u32> {
+        let begins = [0].into_iter().chain(ranges.iter().map(|range| range.1));
+        let ends = ranges.iter().map(|range| range.0.saturating_sub(1));
+        let is_any = ranges.iter().map(|range| range.0 > 0).chain([true]);
+        begins
+            .zip(ends.chain([end]))
+            .zip(is_any)
+            .filter(|(_, is_any)| *is_any)
+            .flat_map(|((begin, end), _)| begin..=end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_others_are_left_out() {
+        let here = |ranges: &[(u32, u32)], end| OtherFiles::here(ranges, end).collect::<Vec<_>>();
+        assert_eq!(here(&[], 2), [0, 1, 2]);
+        assert_eq!(here(&[(0, 65_536)], 65_537), [65_536, 65_537]);
+        assert_eq!(here(&[(2, 5), (6, 9)], 10), [0, 1, 5, 9, 10]);
+    }
+
+    #[test]
+    fn each_keeper_has_numbers_of_its_own() {
+        assert_eq!(OtherFiles::first_of(0), Some(0));
+        assert_eq!(OtherFiles::first_of(3), Some(3 << 16));
+        assert_eq!(OtherFiles::first_of(65_535), None);
+    }
+}
