@@ -4,71 +4,66 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::{Deserialize, Serialize};
-
+use super::rows::{Owner, Rows};
 use crate::broker::{Broker, Error};
 use crate::engine::{Failpoint, Step};
 use crate::store::{CommitLog, LogError, LogResult};
 
-/// The only shard.
-const SHARD: &str = "00";
-
-/// Who owns a shard: the row `shard.00`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Owner {
-    /// Drawn by each owner, so that it knows its own row.
-    nonce: [u8; 16],
-    epoch: u64,
-}
-
 /// The log of a shard.
 pub struct ShardLog {
     broker: Arc<dyn Broker>,
+    rows: Rows,
+    shard: u16,
+    /// Its name in the engine.
+    name: String,
+    /// Name of the worker whose connection this is.
+    worker: String,
     failpoint: Mutex<Option<Failpoint>>,
 }
 
 impl ShardLog {
-    /// Creates the log of the only shard.
-    pub fn new(broker: Arc<dyn Broker>, failpoint: Option<Failpoint>) -> Self {
+    /// Returns the log of a shard, for a worker of this name.
+    pub fn new(broker: Arc<dyn Broker>, shard: u16, worker: &str) -> Self {
         Self {
+            rows: Rows::new(Arc::clone(&broker)),
             broker,
-            failpoint: Mutex::new(failpoint),
+            shard,
+            name: format!("{shard:02}"),
+            worker: worker.to_owned(),
+            failpoint: Mutex::new(None),
         }
+    }
+
+    /// Lets the process kill itself at a step, in tests.
+    #[must_use]
+    pub fn failing(mut self, failpoint: Option<Failpoint>) -> Self {
+        self.failpoint = Mutex::new(failpoint);
+        self
     }
 }
 
 impl CommitLog for ShardLog {
     fn create(&self) -> LogResult<()> {
-        self.broker.create(SHARD).map_err(explain)
+        self.broker.create(&self.name).map_err(explain)
     }
 
     fn take(&self, above: u64) -> LogResult<u64> {
-        let row = format!("shard.{SHARD}");
-        let mut nonce = [0; 16];
-        getrandom::fill(&mut nonce)
-            .map_err(|error| LogError::Refused(format!("no random bytes: {error}")))?;
-        loop {
-            let (version, known) = match self.broker.row(&row).map_err(explain)? {
-                Some((version, known)) => (version, Some(read_owner(&known)?)),
-                None => (0, None),
-            };
-            let epoch = known.map_or(0, |owner| owner.epoch).max(above) + 1;
-            let owner = postcard::to_stdvec(&Owner { nonce, epoch });
-            let owner = owner.map_err(|error| LogError::Refused(error.to_string()))?;
-            match self.broker.put_row(&row, version, &owner) {
-                Ok(_) => return Ok(epoch),
-                // Another one was first, and is taken over from.
-                Err(Error::Moved) => {}
-                Err(error) => {
-                    // Whoever asks again gets a higher epoch, whatever became of this one.
-                    return Err(explain(error));
-                }
-            }
-        }
+        // Whoever asks again gets a higher epoch, whatever became of the last one. Another worker
+        // that was first is taken over from.
+        let taken = self.rows.change_owner(self.shard, |owner| {
+            Some(Owner {
+                worker: self.worker.clone(),
+                epoch: owner.epoch.max(above) + 1,
+            })
+        });
+        Ok(taken.map_err(explain)?.epoch)
     }
 
     fn append(&self, after: u64, entry: &[u8]) -> LogResult<u64> {
-        let at = self.broker.append(SHARD, after, entry).map_err(explain)?;
+        let at = self
+            .broker
+            .append(&self.name, after, entry)
+            .map_err(explain)?;
         let failpoint = self.failpoint.lock();
         let mut failpoint = failpoint.unwrap_or_else(PoisonError::into_inner);
         Failpoint::reach(&mut failpoint, Step::LogAppended);
@@ -76,27 +71,24 @@ impl CommitLog for ShardLog {
     }
 
     fn next(&self, after: u64) -> LogResult<Option<(u64, Vec<u8>)>> {
-        self.broker.next(SHARD, after).map_err(explain)
+        self.broker.next(&self.name, after).map_err(explain)
     }
 
     fn end(&self) -> LogResult<u64> {
-        self.broker.end(SHARD).map_err(explain)
+        self.broker.end(&self.name).map_err(explain)
     }
 
     fn trim(&self, through: u64) -> LogResult<()> {
-        self.broker.trim(SHARD, through).map_err(explain)
+        self.broker.trim(&self.name, through).map_err(explain)
     }
 }
 
 impl fmt::Debug for ShardLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ShardLog").finish_non_exhaustive()
+        f.debug_struct("ShardLog")
+            .field("shard", &self.shard)
+            .finish_non_exhaustive()
     }
-}
-
-fn read_owner(row: &[u8]) -> LogResult<Owner> {
-    postcard::from_bytes(row)
-        .map_err(|error| LogError::Refused(format!("the row of its owner cannot be read: {error}")))
 }
 
 fn explain(error: Error) -> LogError {
@@ -121,6 +113,8 @@ mod tests {
     use super::*;
     use crate::broker::{Fault, Memory as Engine};
     use crate::store::{self, Batch, Durability, Memory, Replicated, Store, Table};
+
+    const SHARD: &str = "00";
 
     /// A log whose waiting costs no time.
     #[derive(Debug)]
@@ -149,7 +143,7 @@ mod tests {
     }
 
     fn open(local: &Arc<Memory>, engine: &Arc<Engine>) -> store::Result<Replicated> {
-        let log = ShardLog::new(Arc::clone(engine) as Arc<dyn Broker>, None);
+        let log = ShardLog::new(Arc::clone(engine) as Arc<dyn Broker>, 0, "w");
         Replicated::open(Arc::clone(local) as Arc<dyn Store>, Arc::new(Hasty(log)))
     }
 

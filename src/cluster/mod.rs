@@ -1,9 +1,18 @@
 //! A crawl whose commits are kept by an engine on other machines before they are made here.
 //!
-//! A crawl is one shard so far: its log is the log `00`, and the row `shard.00` says who owns it.
-//! `log` is that log as the store sees it.
+//! The crawl is cut into shards. A shard is a data directory whose commits go into a log of the
+//! engine first (`log`), and other workers follow that log into directories of their own. Who owns
+//! which shard is said by rows of the engine (`rows`); each worker says once a second that it is
+//! there, and takes over what has no owner any more (`membership`), so that each owns as many as any
+//! other (`assignment`). A `worker` is a process that does so.
+//!
+//! So far nothing passes from one shard to another: a crawl of several shards is several crawls.
 
+mod assignment;
 mod log;
+mod membership;
+mod rows;
+mod worker;
 
 use std::sync::Arc;
 
@@ -12,8 +21,10 @@ use crate::engine::Failpoint;
 use crate::store::CommitLog;
 
 pub use log::ShardLog;
+pub use membership::Times;
+pub use worker::{Error as WorkerError, Worker, WorkerOptions};
 
-/// Connects to the log of a crawl.
+/// Connects to the log of a crawl that is one shard, as its only worker.
 ///
 /// # Errors
 ///
@@ -23,5 +34,6 @@ pub fn connect(
     failpoint: Option<Failpoint>,
 ) -> Result<Arc<dyn CommitLog>, crate::broker::Error> {
     let broker = Nats::connect(address)?;
-    Ok(Arc::new(ShardLog::new(Arc::new(broker), failpoint)))
+    let log = ShardLog::new(Arc::new(broker), 0, "alone").failing(failpoint);
+    Ok(Arc::new(log))
 }

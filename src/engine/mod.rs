@@ -21,6 +21,7 @@ mod forget;
 mod history;
 mod hold;
 mod learned;
+mod lease;
 mod left_out;
 mod messages;
 mod open;
@@ -58,6 +59,7 @@ pub(crate) use learned::budgets::{pages_now, used_up_now};
 pub(crate) use learned::deferred::{id_of as deferred_id, url_of as deferred_url};
 pub(crate) use learned::kinds::{deferred_by, for_each as for_each_kind};
 pub use learned::shells::{ShellHosts, hosts_with_shells};
+pub use lease::Lease;
 pub use left_out::{
     LostSeeds, Omission, OmissionGroup, OmissionUnit, Omissions, ScriptShells, ShellHost,
 };

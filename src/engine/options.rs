@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::failpoint::Failpoint;
+use super::lease::Lease;
 use super::messages::Opening;
 use super::ring::converter::ConvertOptions;
 use crate::archive::{DigestAlgorithm, DuplicateBodies, StorePolicy};
@@ -89,6 +90,9 @@ pub struct Options {
     /// The log that commits go into first, if there is one.
     #[doc(hidden)]
     pub log: Option<Arc<dyn CommitLog>>,
+    /// Without which no visit is made, where another worker may take the crawl over.
+    #[doc(hidden)]
+    pub lease: Option<Lease>,
     /// Where the process kills itself, in tests.
     #[doc(hidden)]
     pub failpoint: Option<Failpoint>,

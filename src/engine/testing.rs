@@ -104,6 +104,7 @@ pub(crate) fn options() -> Options {
         repair: false,
         opening: Opening::default(),
         log: None,
+        lease: None,
         failpoint: None,
     }
 }

@@ -21,7 +21,7 @@ const SETTINGS: &str = "[archive]\nstore = \"exact-only\"\n[crawl]\nscope = \"an
                         [politeness]\ndelay = \"0s\"\n\
                         [fetch]\nallow_private = true\nconcurrency = 4\n";
 
-fn options() -> Options {
+pub(crate) fn options() -> Options {
     let config: gleaner::config::Config = toml::from_str(SETTINGS).expect("settings");
     config.options().expect("valid settings")
 }
@@ -30,7 +30,8 @@ fn options() -> Options {
 fn log(engine: &Memory) -> Arc<dyn CommitLog> {
     Arc::new(ShardLog::new(
         Arc::new(engine.connect()) as Arc<dyn Broker>,
-        None,
+        0,
+        "worker",
     ))
 }
 

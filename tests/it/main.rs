@@ -27,7 +27,7 @@
 //! - `forget`: takedowns.
 //! - `formats`: data directories that earlier versions wrote.
 //! - `broker`: what is promised of the engine of a cluster, of its model.
-//! - `following`: crawls that are followed and taken over.
+//! - `following`, `workers`: crawls that are followed and taken over, and shared.
 //! - `library`: what a program does with gleaner that is not the command.
 //! - `mark`: what a person says of verdicts, and what was not fetched.
 //! - `memory`: what does not grow.
@@ -103,6 +103,7 @@ mod forget;
 mod formats;
 mod recovery;
 mod stop;
+mod workers;
 
 mod crash;
 

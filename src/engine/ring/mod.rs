@@ -213,6 +213,7 @@ fn start(
             options.disk_reserve,
             committer.events.clone(),
         ),
+        lease: options.lease.clone(),
         stop: stop.clone(),
         gauges,
         memory,

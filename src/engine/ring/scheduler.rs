@@ -22,6 +22,7 @@ use super::observe::{Fill, Gauges, Held, Limit, MemoryUse, Waiting, limit};
 use super::reactors::Assignment;
 use crate::engine::Error;
 use crate::engine::event::Event;
+use crate::engine::lease::Lease;
 use crate::engine::messages::StopHandle;
 use crate::engine::visit::{Entry, Seeds};
 use crate::frontier::{Action, RobotsPolicy, Schedule, SkipReason, load, refill};
@@ -73,6 +74,8 @@ pub(crate) struct Scheduler {
     /// Channel to the committer, for what is not visited. Sending may block, so it is done off the
     /// reactor.
     pub(crate) entries: SyncSender<Entry>,
+    /// Without which no visit is made, where another worker may take the crawl over.
+    pub(crate) lease: Option<Lease>,
     /// Set while paused; contains those who wait for the last visit to end.
     pub(crate) paused: Option<Vec<oneshot::Sender<()>>>,
     /// Those who wait for the last visit of hosts that they hold.
@@ -194,11 +197,12 @@ impl Scheduler {
             .map(|max| self.fetchers.clock.start_instant() + max);
         let paused = self.paused.is_some();
         let held = self.is_held();
-        if held {
-            *permit = None;
-        }
         loop {
-            if permit.is_none() && !held {
+            // The process may have been stopped since the last visit was handed out.
+            let held = held || !self.has_right();
+            if held {
+                *permit = None;
+            } else if permit.is_none() {
                 *permit = Arc::clone(permits).try_acquire_owned().ok();
             }
             let now = self.fetchers.clock.now();
@@ -265,6 +269,8 @@ impl Scheduler {
                     }
                     let why = if paused {
                         Held::Paused
+                    } else if !self.has_right() {
+                        Held::Paused
                     } else if held {
                         Held::Disk
                     } else if self.schedule.is_spent() {
@@ -293,7 +299,12 @@ impl Scheduler {
     /// Returns `true` if no visits are made for now, whatever is due.
     fn is_held(&mut self) -> bool {
         let is_short = self.disk.is_short();
-        is_short || self.paused.is_some()
+        is_short || self.paused.is_some() || !self.has_right()
+    }
+
+    /// Whether this process may make visits now, as far as other workers are concerned.
+    fn has_right(&self) -> bool {
+        self.lease.as_ref().is_none_or(Lease::holds)
     }
 
     /// Returns `true` if everything left waits for parked hosts: a run that ends does not wait for

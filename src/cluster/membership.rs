@@ -1,0 +1,330 @@
+//! Who is there, who owns what, and what this worker is to do about it.
+//!
+//! No worker trusts the clock of another: one is taken for dead if its row did not change for
+//! a while by the clock of who looks (as leases of the Kinesis client library are counted). One that
+//! cannot say that it is there stops making visits before that, so that whoever takes over finds
+//! hosts that nobody else visits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::assignment::{ranking, wish};
+use super::rows::{Beat, Owner, Rows};
+use crate::broker::{Error, Result};
+
+/// The times that all workers of a crawl go by.
+#[derive(Debug, Clone, Copy)]
+pub struct Times {
+    /// Time between two beats.
+    pub beat: Duration,
+    /// Time after its last beat for which a worker may make visits.
+    pub right: Duration,
+    /// Time without a beat after which a worker counts as dead.
+    pub dead: Duration,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self {
+            beat: Duration::from_secs(1),
+            right: Duration::from_secs(7),
+            dead: Duration::from_secs(10),
+        }
+    }
+}
+
+/// This worker among the others.
+pub(super) struct Membership {
+    rows: Rows,
+    name: String,
+    shards: u16,
+    /// Copies of each shard, that of its owner included.
+    copies: usize,
+    dead: Duration,
+    version: u64,
+    beat: Beat,
+    /// The number of the last beat of the process that had this name before.
+    before: u64,
+    /// Whether another process has said something under this name.
+    is_contested: bool,
+    /// Shards that it has given away and has not followed since.
+    given: BTreeSet<u16>,
+    /// What was heard last of each other worker, and when it was new.
+    heard: BTreeMap<String, (Beat, Duration)>,
+}
+
+/// What a worker is to do.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Orders {
+    /// Shards that it owns, and is to crawl.
+    pub(super) own: BTreeSet<u16>,
+    /// Shards that it is to have a copy of.
+    pub(super) follow: BTreeSet<u16>,
+    /// Shards that it owns and is to give to another worker, which has all of them but what is
+    /// committed from now on.
+    pub(super) give: BTreeMap<u16, String>,
+    /// Whether the owners of all shards have nothing left to fetch.
+    pub(super) is_over: bool,
+}
+
+/// What a worker has of its shards.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Having {
+    /// The shards that it follows, and the position in the log up to which it has read.
+    pub(super) follows: BTreeMap<u16, u64>,
+    /// The position of the last entry of the shards that it owns.
+    pub(super) ends: BTreeMap<u16, u64>,
+    /// The shards that it owns in which nothing is left to fetch.
+    pub(super) done: BTreeSet<u16>,
+    /// Whether it is to give away what it owns.
+    pub(super) is_leaving: bool,
+}
+
+impl Membership {
+    /// Joins the crawl that `rows` are of, as a worker of this name on this machine.
+    pub(super) fn join(
+        rows: Rows,
+        (name, machine): (&str, &str),
+        shards: u16,
+        copies: usize,
+        dead: Duration,
+    ) -> Result<Self> {
+        rows.join(name)?;
+        let (version, last) = rows.beat(name)?;
+        let mut process = [0; 8];
+        getrandom::fill(&mut process)
+            .map_err(|error| Error::Refused(format!("no random bytes: {error}")))?;
+        Ok(Self {
+            rows,
+            name: name.to_owned(),
+            shards,
+            copies,
+            dead,
+            version,
+            beat: Beat {
+                number: last.number,
+                process,
+                machine: machine.to_owned(),
+                ..Beat::default()
+            },
+            before: last.number,
+            is_contested: false,
+            given: BTreeSet::new(),
+            heard: BTreeMap::new(),
+        })
+    }
+
+    /// Says that this worker is there and what it has, listens to the others, and takes over what
+    /// has no owner any more. `now` is the time of the clock that leases are counted by.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Moved`] if another process speaks under this name; [`Error::Away`] if the engine
+    /// does not answer.
+    pub(super) fn tick(&mut self, having: &Having, now: Duration) -> Result<Orders> {
+        self.say(having)?;
+        self.listen(now)?;
+        self.given
+            .retain(|shard| !having.follows.contains_key(shard));
+        let owners = self.rows.owners()?;
+        let owner = |shard: u16| owners.get(usize::from(shard));
+        let alive = self.alive(now);
+        let staying = alive.iter().filter(|(_, beat)| !beat.is_leaving);
+        let staying: Vec<&str> = staying.map(|(name, _)| *name).collect();
+        let owned: Vec<Option<&str>> = (0..self.shards)
+            .map(|shard| {
+                owner(shard)
+                    .map(|it| &*it.worker)
+                    .filter(|it| !it.is_empty())
+            })
+            .collect();
+        let wished = wish(&owned, &staying);
+        let is_done = |(shard, owner): (u16, &Option<&str>)| {
+            let beat = owner.and_then(|owner| alive.get(owner));
+            beat.is_some_and(|beat| beat.done.contains(&shard))
+        };
+        let mut orders = Orders {
+            is_over: (0..).zip(&owned).all(is_done),
+            ..Orders::default()
+        };
+        for (shard, (owned, wished)) in (0..).zip(owned.iter().zip(&wished)) {
+            let copies = self.copies_of(shard, *owned, *wished, &alive);
+            let has_copy = having.follows.contains_key(&shard) || self.given.contains(&shard);
+            match owned {
+                Some(own) if *own == self.name => match wished {
+                    Some(wished)
+                        if *wished != self.name && has_all(having, &alive, shard, wished) =>
+                    {
+                        orders.give.insert(shard, (*wished).to_owned());
+                    }
+                    _ => {
+                        orders.own.insert(shard);
+                    }
+                },
+                Some(other) if alive.contains_key(other) => {
+                    // One that is no longer wished stays until others have one.
+                    let others = copies.iter().filter(|it| follows(&alive, it, shard));
+                    if copies.contains(&&*self.name) || (has_copy && others.count() < copies.len())
+                    {
+                        orders.follow.insert(shard);
+                    }
+                }
+                // Nobody ever had it, or who had it is dead: then it is for who has most of it.
+                // Where nobody else has any of it, it waits for its owner.
+                _ => {
+                    let heir = match owned {
+                        Some(_) => heir(shard, &alive),
+                        None => *wished,
+                    };
+                    if heir == Some(&*self.name) && self.claim(shard, owner(shard))? {
+                        orders.own.insert(shard);
+                    } else if has_copy {
+                        orders.follow.insert(shard);
+                    }
+                }
+            }
+        }
+        Ok(orders)
+    }
+
+    /// Gives a shard to another worker. What is not this worker's any more is not given.
+    pub(super) fn give(&mut self, shard: u16, to: &str) -> Result<()> {
+        let given = |owner: &Owner| {
+            (owner.worker == self.name).then(|| Owner {
+                worker: to.to_owned(),
+                epoch: owner.epoch,
+            })
+        };
+        self.rows.change_owner(shard, given)?;
+        self.given.insert(shard);
+        Ok(())
+    }
+
+    /// Takes a shard, if its owner is still the one that was seen.
+    fn claim(&self, shard: u16, seen: Option<&Owner>) -> Result<bool> {
+        let seen = seen.cloned().unwrap_or_default();
+        let claimed = self.rows.change_owner(shard, |owner| {
+            (*owner == seen).then(|| Owner {
+                worker: self.name.clone(),
+                epoch: owner.epoch,
+            })
+        })?;
+        Ok(claimed.worker == self.name)
+    }
+
+    /// Writes the beat.
+    fn say(&mut self, having: &Having) -> Result<()> {
+        let beat = Beat {
+            number: self.beat.number + 1,
+            process: self.beat.process,
+            is_leaving: having.is_leaving,
+            follows: having.follows.clone(),
+            done: having.done.clone(),
+            machine: self.beat.machine.clone(),
+        };
+        match self.rows.put_beat(&self.name, self.version, &beat) {
+            // An earlier beat may have come without an answer.
+            Ok(()) | Err(Error::Moved | Error::Away(_)) => {}
+            Err(error) => return Err(error),
+        }
+        let (version, read) = self.rows.beat(&self.name)?;
+        self.version = version;
+        if read == beat {
+            self.beat = beat;
+            return Ok(());
+        }
+        // The last beat of a process that died may come late. Another one comes from one that lives.
+        if read.process != self.beat.process && read.number > self.before {
+            if self.is_contested {
+                return Err(Error::Moved);
+            }
+            self.is_contested = true;
+        }
+        self.beat.number = self.beat.number.max(read.number);
+        Err(Error::Away("the beat did not arrive".to_owned()))
+    }
+
+    /// Reads what the others say.
+    fn listen(&mut self, now: Duration) -> Result<()> {
+        for name in self.rows.workers()? {
+            if name == self.name {
+                continue;
+            }
+            let (_, beat) = self.rows.beat(&name)?;
+            match self.heard.get_mut(&name) {
+                Some((last, _)) if *last == beat => {}
+                Some(heard) => *heard = (beat, now),
+                None => {
+                    self.heard.insert(name, (beat, now));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the workers that are not dead, with their last beats.
+    fn alive(&self, now: Duration) -> BTreeMap<&str, &Beat> {
+        let others = self.heard.iter();
+        let others = others.filter(|(_, (_, at))| now.saturating_sub(*at) < self.dead);
+        let mut alive: BTreeMap<&str, &Beat> =
+            others.map(|(name, (beat, _))| (&**name, beat)).collect();
+        alive.insert(&self.name, &self.beat);
+        alive
+    }
+
+    /// Returns who is to have a copy of a shard beside its owner: who is to own it, and others on
+    /// other machines, as many as are wished.
+    fn copies_of<'a>(
+        &self,
+        shard: u16,
+        owner: Option<&str>,
+        wished: Option<&'a str>,
+        alive: &BTreeMap<&'a str, &Beat>,
+    ) -> Vec<&'a str> {
+        let machine = |worker: &str| alive.get(worker).map(|beat| &*beat.machine);
+        let mut copies: Vec<&str> = wished.filter(|it| Some(*it) != owner).into_iter().collect();
+        let names: Vec<&str> = alive.keys().copied().collect();
+        let mut machines: BTreeSet<&str> = owner
+            .into_iter()
+            .chain(copies.iter().copied())
+            .filter_map(machine)
+            .collect();
+        for worker in ranking(usize::from(shard), &names) {
+            if copies.len() + 1 >= self.copies {
+                break;
+            }
+            let is_new = alive.get(worker).is_some_and(|beat| !beat.is_leaving);
+            if is_new
+                && Some(worker) != owner
+                && machine(worker).is_some_and(|it| machines.insert(it))
+            {
+                copies.push(worker);
+            }
+        }
+        copies
+    }
+}
+
+/// Whether a worker says that it follows a shard.
+fn follows(alive: &BTreeMap<&str, &Beat>, worker: &str, shard: u16) -> bool {
+    let beat = alive.get(worker);
+    beat.is_some_and(|beat| beat.follows.contains_key(&shard))
+}
+
+/// Whether a worker has read all of a shard that its owner had written at the last beat.
+fn has_all(having: &Having, alive: &BTreeMap<&str, &Beat>, shard: u16, worker: &str) -> bool {
+    let read = alive.get(worker).and_then(|beat| beat.follows.get(&shard));
+    read.is_some_and(|read| having.ends.get(&shard).is_none_or(|end| read >= end))
+}
+
+/// Returns who is to take over a shard: of those that follow it the one that has read most.
+fn heir<'a>(shard: u16, alive: &BTreeMap<&'a str, &Beat>) -> Option<&'a str> {
+    let followers = alive.iter().filter(|(_, beat)| !beat.is_leaving);
+    let followers = followers.filter_map(|(name, beat)| Some((*beat.follows.get(&shard)?, *name)));
+    followers
+        .max_by_key(|(position, name)| (*position, std::cmp::Reverse(*name)))
+        .map(|it| it.1)
+}
+
+#[cfg(test)]
+mod tests;

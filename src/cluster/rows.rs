@@ -1,0 +1,155 @@
+//! The rows of a cluster: who owns which shard, and what each worker says of itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::broker::{Broker, Error, Result};
+
+/// The row of the owners of all shards.
+const OWNERS: &str = "shards";
+/// The row of the names of all workers.
+const WORKERS: &str = "workers";
+
+/// Who owns a shard.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Owner {
+    /// Its name; empty if nobody ever owned the shard.
+    pub(super) worker: String,
+    /// Which owner it is: the first one is 1. A worker that the shard was given to, and that has
+    /// not begun, has the number of the one before.
+    pub(super) epoch: u64,
+}
+
+/// What a worker says of itself, about once a second.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Beat {
+    /// Rises with each beat.
+    pub(super) number: u64,
+    /// Drawn by each process, so that it knows its own beats.
+    pub(super) process: [u8; 8],
+    /// The machine that it runs on: copies of a shard are on different ones.
+    pub(super) machine: String,
+    /// Whether it gives away what it owns, to end.
+    pub(super) is_leaving: bool,
+    /// The shards that it follows: the position in the log up to which it has read.
+    pub(super) follows: BTreeMap<u16, u64>,
+    /// The shards that it owns in which nothing is left to fetch.
+    pub(super) done: BTreeSet<u16>,
+}
+
+/// The rows of a cluster.
+#[derive(Clone)]
+pub(super) struct Rows {
+    broker: Arc<dyn Broker>,
+}
+
+impl Rows {
+    /// Returns the rows of the crawl that a broker is connected to.
+    pub(super) fn new(broker: Arc<dyn Broker>) -> Self {
+        Self { broker }
+    }
+
+    /// Returns the owners of all shards that ever had one, by number.
+    pub(super) fn owners(&self) -> Result<Vec<Owner>> {
+        Ok(self.read(OWNERS)?.1)
+    }
+
+    /// Changes the owner of a shard by what `change` makes of it, unless that is `None`; it is asked
+    /// again if another worker changes one at the same time. Returns the owner then.
+    pub(super) fn change_owner(
+        &self,
+        shard: u16,
+        mut change: impl FnMut(&Owner) -> Option<Owner>,
+    ) -> Result<Owner> {
+        loop {
+            let (version, mut owners): (_, Vec<Owner>) = self.read(OWNERS)?;
+            let at = usize::from(shard);
+            if owners.len() <= at {
+                owners.resize(at + 1, Owner::default());
+            }
+            let Some(owner) = owners.get_mut(at) else {
+                return Ok(Owner::default());
+            };
+            match change(owner) {
+                None => return Ok(owner.clone()),
+                Some(new) => owner.clone_from(&new),
+            }
+            let new = owner.clone();
+            match self.write(OWNERS, version, &owners) {
+                Ok(()) => return Ok(new),
+                Err(Error::Moved) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Returns the names of all workers that are members.
+    pub(super) fn workers(&self) -> Result<Vec<String>> {
+        Ok(self.read(WORKERS)?.1)
+    }
+
+    /// Makes a worker a member, unless it is one.
+    pub(super) fn join(&self, worker: &str) -> Result<()> {
+        self.change_workers(|names| {
+            if !names.iter().any(|name| name == worker) {
+                names.push(worker.to_owned());
+                names.sort_unstable();
+            }
+        })
+    }
+
+    fn change_workers(&self, change: impl Fn(&mut Vec<String>)) -> Result<()> {
+        loop {
+            let (version, before): (_, Vec<String>) = self.read(WORKERS)?;
+            let mut names = before.clone();
+            change(&mut names);
+            if names == before {
+                return Ok(());
+            }
+            match self.write(WORKERS, version, &names) {
+                Err(Error::Moved) => {}
+                written => return written,
+            }
+        }
+    }
+
+    /// Returns what a worker said last, and the version of its row.
+    pub(super) fn beat(&self, worker: &str) -> Result<(u64, Beat)> {
+        self.read(&row_of(worker))
+    }
+
+    /// Replaces what a worker said last, if that has this version.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Moved`] if somebody else speaks under this name.
+    pub(super) fn put_beat(&self, worker: &str, version: u64, beat: &Beat) -> Result<()> {
+        self.write(&row_of(worker), version, beat)
+    }
+
+    /// Returns the version of a row and what it says; the default if there is none.
+    fn read<T: DeserializeOwned + Default>(&self, name: &str) -> Result<(u64, T)> {
+        match self.broker.row(name)? {
+            None => Ok((0, T::default())),
+            Some((version, row)) => match postcard::from_bytes(&row) {
+                Ok(row) => Ok((version, row)),
+                Err(error) => Err(Error::Refused(format!(
+                    "the row {name} cannot be read: {error}"
+                ))),
+            },
+        }
+    }
+
+    fn write<T: Serialize>(&self, name: &str, version: u64, row: &T) -> Result<()> {
+        let row = postcard::to_stdvec(row);
+        let row = row.map_err(|error| Error::Refused(format!("the row {name}: {error}")))?;
+        self.broker.put_row(name, version, &row).map(drop)
+    }
+}
+
+fn row_of(worker: &str) -> String {
+    format!("worker.{worker}")
+}

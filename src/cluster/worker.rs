@@ -1,0 +1,390 @@
+//! A worker: crawls the shards that it owns, and follows others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Builder;
+
+use super::log::ShardLog;
+use super::membership::{Having, Membership, Orders, Times};
+use super::rows::Rows;
+use crate::broker::{self, Broker};
+use crate::engine::{
+    self, Crawl, Ending, FollowStep, Following, Lease, Opening, Options, RunLimits, StopHandle,
+};
+use crate::frontier::Seed;
+use crate::store;
+
+/// Wait of a follower at the end of its log, and while the log does not answer.
+const FOLLOWER_WAITS: Duration = Duration::from_millis(50);
+
+/// Time that a worker which ends takes at most to give away what it owns.
+const LEAVING: Duration = Duration::from_secs(30);
+
+/// What a worker is.
+pub struct WorkerOptions {
+    /// Its name, which no other worker of the crawl has.
+    pub name: String,
+    /// The machine that it runs on: copies of a shard are on different ones.
+    pub machine: String,
+    /// Where its directories are: `shards/00` and so on.
+    pub directory: PathBuf,
+    /// Shards of the crawl.
+    pub shards: u16,
+    /// Copies of each shard, that of its owner included.
+    pub copies: usize,
+    /// The times that all workers of the crawl go by.
+    pub times: Times,
+    /// How it crawls; each shard has all of the memory.
+    pub crawl: Options,
+    /// The seeds of a shard.
+    pub seeds: Arc<dyn Fn(u16) -> Vec<Seed> + Send + Sync>,
+}
+
+/// Why a worker ends before its time. What it owned is taken over by others.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Its engine refuses it.
+    #[error("the engine of the cluster: {0}")]
+    Engine(#[from] broker::Error),
+    /// Another process has its name.
+    #[error("another process runs as worker {0}; give each a name of its own")]
+    Name(String),
+    /// It cannot start what it needs.
+    #[error("cannot start: {0}")]
+    Threads(std::io::Error),
+    /// A shard cannot be crawled.
+    #[error("shard {shard:02}: {source}")]
+    Shard {
+        /// Its number.
+        shard: u16,
+        /// What is wrong.
+        source: engine::Error,
+    },
+}
+
+/// A worker of a crawl.
+pub struct Worker {
+    options: WorkerOptions,
+    broker: Arc<dyn Broker>,
+    membership: Membership,
+    lease: Lease,
+    posts: BTreeMap<u16, Post>,
+    done: BTreeSet<u16>,
+}
+
+/// A shard that a thread crawls or follows.
+struct Post {
+    role: Role,
+    /// The position in the log up to which a follower has read.
+    position: Arc<AtomicU64>,
+    thread: JoinHandle<Result<Option<Ending>, engine::Error>>,
+}
+
+/// What is done with a shard, and how that is ended.
+enum Role {
+    Crawling(StopHandle),
+    Following(Arc<Signal>),
+}
+
+/// Ends a follower, also while it waits.
+#[derive(Default)]
+struct Signal {
+    is_set: AtomicBool,
+    lock: Mutex<()>,
+    woken: Condvar,
+}
+
+impl Signal {
+    fn set(&self) {
+        self.is_set.store(true, Ordering::Relaxed);
+        let _held = self.lock.lock();
+        self.woken.notify_all();
+    }
+
+    fn is_set(&self) -> bool {
+        self.is_set.load(Ordering::Relaxed)
+    }
+
+    fn wait(&self, time: Duration) {
+        let held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_set() {
+            drop(self.woken.wait_timeout(held, time));
+        }
+    }
+}
+
+impl Worker {
+    /// Joins a crawl.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Engine`] if the engine cannot be reached.
+    pub fn join(broker: Arc<dyn Broker>, options: WorkerOptions) -> Result<Self, Error> {
+        let who = (&*options.name, &*options.machine);
+        let rows = Rows::new(Arc::clone(&broker));
+        Ok(Self {
+            membership: Membership::join(
+                rows,
+                who,
+                options.shards,
+                options.copies,
+                options.times.dead,
+            )?,
+            options,
+            broker,
+            lease: Lease::default(),
+            posts: BTreeMap::new(),
+            done: BTreeSet::new(),
+        })
+    }
+
+    /// Works until nothing is left to crawl in any shard, or until asked to stop: then it gives
+    /// away what others follow.
+    ///
+    /// # Errors
+    ///
+    /// What ended it before. All threads of the worker have ended.
+    pub fn run(mut self, stop: &StopHandle) -> Result<(), Error> {
+        let result = self.work(stop);
+        for post in self.posts.values() {
+            post.end();
+        }
+        let mut failed = None;
+        for (shard, post) in std::mem::take(&mut self.posts) {
+            if let Err(source) = post.join() {
+                failed.get_or_insert(Error::Shard { shard, source });
+            }
+        }
+        result.and(failed.map_or(Ok(()), Err))
+    }
+
+    fn work(&mut self, stop: &StopHandle) -> Result<(), Error> {
+        let beat = self.options.times.beat;
+        let mut leaving = None;
+        let runtime = Builder::new_current_thread().enable_time().build();
+        let runtime = runtime.map_err(Error::Threads)?;
+        loop {
+            self.reap()?;
+            let now = Lease::now();
+            let having = self.having(stop.is_stopped());
+            match self.membership.tick(&having, now) {
+                Ok(orders) => {
+                    self.lease.renew(now + self.options.times.right);
+                    let until = *leaving.get_or_insert_with(|| Instant::now() + LEAVING);
+                    if !stop.is_stopped() {
+                        leaving = None;
+                    }
+                    let has_left = orders.own.is_empty() && orders.give.is_empty();
+                    let is_late = Instant::now() >= until;
+                    if orders.is_over || (stop.is_stopped() && (has_left || is_late)) {
+                        return Ok(());
+                    }
+                    self.obey(orders)?;
+                }
+                Err(broker::Error::Away(reason)) => {
+                    tracing::warn!(reason, "the engine of the cluster does not answer");
+                    if stop.is_stopped() {
+                        return Ok(());
+                    }
+                }
+                Err(broker::Error::Moved) => return Err(Error::Name(self.options.name.clone())),
+                Err(error) => return Err(error.into()),
+            }
+            // Others may take what is given away at their next beat.
+            runtime.block_on(async {
+                match stop.is_stopped() {
+                    true => tokio::time::sleep(beat).await,
+                    false => drop(tokio::time::timeout(beat, stop.stopped()).await),
+                }
+            });
+        }
+    }
+
+    /// Returns what this worker has.
+    fn having(&self, is_leaving: bool) -> Having {
+        let mut having = Having {
+            is_leaving,
+            done: self.done.clone(),
+            ..Having::default()
+        };
+        for (shard, post) in &self.posts {
+            match post.role {
+                Role::Following(_) => {
+                    let position = post.position.load(Ordering::Relaxed);
+                    having.follows.insert(*shard, position);
+                }
+                Role::Crawling(_) => {
+                    // Without an answer, nobody is taken to have all of it.
+                    let end = self.broker.end(&format!("{shard:02}"));
+                    having.ends.insert(*shard, end.unwrap_or(u64::MAX));
+                }
+            }
+        }
+        for shard in &self.done {
+            let end = self.broker.end(&format!("{shard:02}"));
+            having.ends.insert(*shard, end.unwrap_or(u64::MAX));
+        }
+        having
+    }
+
+    /// Looks which threads have ended.
+    fn reap(&mut self) -> Result<(), Error> {
+        let ended = self
+            .posts
+            .iter()
+            .filter(|(_, post)| post.thread.is_finished());
+        let ended: Vec<u16> = ended.map(|(shard, _)| *shard).collect();
+        for shard in ended {
+            let Some(post) = self.posts.remove(&shard) else {
+                continue;
+            };
+            match post.join() {
+                Ok(Some(Ending::Drained)) => {
+                    self.done.insert(shard);
+                }
+                Ok(_) => {}
+                Err(engine::Error::Store(store::Error::Stale)) => {
+                    tracing::warn!(shard, "another worker has taken the shard over");
+                }
+                Err(source) => return Err(Error::Shard { shard, source }),
+            }
+        }
+        Ok(())
+    }
+
+    fn obey(&mut self, orders: Orders) -> Result<(), Error> {
+        self.done
+            .retain(|shard| orders.own.contains(shard) || orders.give.contains_key(shard));
+        for (shard, post) in &self.posts {
+            let is_right = match post.role {
+                Role::Crawling(_) => orders.own.contains(shard),
+                Role::Following(_) => orders.follow.contains(shard),
+            };
+            if !is_right {
+                // Its thread is looked for at the next beat.
+                post.end();
+            }
+        }
+        for (shard, to) in orders.give {
+            if !self.posts.contains_key(&shard) {
+                tracing::info!(shard, to, "the shard is given away");
+                self.membership.give(shard, &to)?;
+                self.done.remove(&shard);
+            }
+        }
+        for shard in orders.own {
+            if !self.posts.contains_key(&shard) && !self.done.contains(&shard) {
+                tracing::info!(shard, "crawling the shard");
+                let post = self.crawl(shard)?;
+                self.posts.insert(shard, post);
+            }
+        }
+        for shard in orders.follow {
+            if !self.posts.contains_key(&shard) {
+                tracing::info!(shard, "following the shard");
+                let post = self.follow(shard)?;
+                self.posts.insert(shard, post);
+            }
+        }
+        Ok(())
+    }
+
+    fn log(&self, shard: u16) -> Arc<ShardLog> {
+        Arc::new(ShardLog::new(
+            Arc::clone(&self.broker),
+            shard,
+            &self.options.name,
+        ))
+    }
+
+    fn directory(&self, shard: u16) -> PathBuf {
+        self.options
+            .directory
+            .join("shards")
+            .join(format!("{shard:02}"))
+    }
+
+    /// Crawls a shard on a thread.
+    fn crawl(&self, shard: u16) -> Result<Post, Error> {
+        let stop = StopHandle::new();
+        let mut options = self.options.crawl.clone();
+        options.log = Some(self.log(shard));
+        options.lease = Some(self.lease.clone());
+        options.opening = Opening::new(stop.clone());
+        let directory = self.directory(shard);
+        let seeds = Arc::clone(&self.options.seeds);
+        let own = stop.clone();
+        let work = move || {
+            let mut crawl = Crawl::open(directory, options)?;
+            crawl.add_seeds(seeds(shard), &own)?;
+            Ok(Some(
+                crawl.run_blocking(&RunLimits::default(), &own)?.ending,
+            ))
+        };
+        Post::start(shard, Role::Crawling(stop), Arc::default(), work)
+    }
+
+    /// Follows a shard on a thread.
+    fn follow(&self, shard: u16) -> Result<Post, Error> {
+        let (signal, position) = (Arc::new(Signal::default()), Arc::new(AtomicU64::new(0)));
+        let (log, directory) = (self.log(shard), self.directory(shard));
+        let options = self.options.crawl.clone();
+        let (own, read) = (Arc::clone(&signal), Arc::clone(&position));
+        let work = move || {
+            let mut following = Following::open(&directory, &options, log)?;
+            while !own.is_set() {
+                match following.step()? {
+                    FollowStep::Applied => {}
+                    FollowStep::AtEnd => own.wait(FOLLOWER_WAITS),
+                    FollowStep::Away(reason) => {
+                        tracing::debug!(shard, reason, "the log of the shard does not answer");
+                        own.wait(FOLLOWER_WAITS);
+                    }
+                }
+                read.store(following.place().0, Ordering::Relaxed);
+            }
+            Ok(None)
+        };
+        Post::start(shard, Role::Following(signal), position, work)
+    }
+}
+
+impl Post {
+    fn start(
+        shard: u16,
+        role: Role,
+        position: Arc<AtomicU64>,
+        work: impl FnOnce() -> Result<Option<Ending>, engine::Error> + Send + 'static,
+    ) -> Result<Self, Error> {
+        let thread = thread::Builder::new().name(format!("shard-{shard:02}"));
+        let thread = thread.spawn(work).map_err(|source| Error::Shard {
+            shard,
+            source: engine::Error::Threads(source),
+        })?;
+        Ok(Self {
+            role,
+            position,
+            thread,
+        })
+    }
+
+    /// Asks it to end.
+    fn end(&self) {
+        match &self.role {
+            Role::Crawling(stop) => {
+                stop.stop();
+            }
+            Role::Following(signal) => signal.set(),
+        }
+    }
+
+    fn join(self) -> Result<Option<Ending>, engine::Error> {
+        let died = |_| engine::Error::Internal("its thread died".to_owned());
+        self.thread.join().map_err(died)?
+    }
+}
