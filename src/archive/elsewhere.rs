@@ -110,8 +110,8 @@ pub(super) fn open_to_read(path: &Path) -> io::Result<File> {
         // It may have been closed in between.
         Err(_) => match File::open(path) {
             missing if is_missing(&missing) => {
-                let missing = missing.map_err(|error| nowhere(path, error));
-                find(path).map_or(missing, File::open)
+                let missing = || missing.map_err(|error| nowhere(path, error));
+                find(path).map_or_else(missing, File::open)
             }
             opened => opened,
         },

@@ -68,6 +68,7 @@ pub use options::{ArchiveOptions, LiveOptions, Options, RunLimits};
 pub use requeue::{PutBack, Retried, RetryCursor, RetryFilter, RetryHosts};
 pub use ring::control::Control;
 pub use ring::converter::{ConvertOptions, Converter};
+pub(crate) use ring::disk::free_bytes;
 pub use ring::meters::{Durations, Histogram, Meters};
 pub use ring::observe::{Gauges, Limit, MemoryShare, MemoryUse, Pulse, Status, Watch};
 pub use ring::scheduler::Ending;

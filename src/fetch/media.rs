@@ -63,6 +63,11 @@ impl From<MediaPattern> for String {
     }
 }
 
+/// A media type without its parameters.
+pub(crate) fn essence(declared: &str) -> &str {
+    declared.split(';').next().unwrap_or_default().trim()
+}
+
 /// Returns why a response of this type is not wanted, if it is not. One that declares none, or
 /// something else than a type, is wanted: nobody knows what it is before it is read.
 pub(super) fn refusal(
@@ -70,7 +75,7 @@ pub(super) fn refusal(
     accept: &[MediaPattern],
     reject: &[MediaPattern],
 ) -> Option<String> {
-    let declared = declared?.split(';').next()?.trim();
+    let declared = essence(declared?);
     let (kind, subtype) = declared.split_once('/')?;
     let matching = |patterns: &[MediaPattern]| {
         let found = patterns.iter().find(|it| it.matches(kind, subtype));

@@ -33,6 +33,7 @@ pub use cookies::{CookieFile, CookieFileError};
 pub use guard::{At, Authority, Guard, Refused};
 pub use hosts::{HostAddress, HostsError, NamedHosts};
 pub use media::MediaPattern;
+pub(crate) use media::essence;
 pub use network::Network;
 pub use options::{FetchOptions, FetchOverrides};
 pub use outcome::{Conditions, Cut, Exchange, Failure, FailureClass, Outcome};

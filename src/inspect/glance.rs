@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::engine::free_bytes;
 use crate::journal::{LogLine, current_path};
 use crate::rows::VisitVerdict;
 use crate::url::HostKey;
@@ -37,10 +38,9 @@ pub struct LastError {
 impl DiskUse {
     /// Reads it; `None` if the disk does not tell.
     pub(super) fn of(data: &Path) -> Option<Self> {
-        let disk = rustix::fs::statvfs(data).ok()?;
         Some(Self {
+            free: free_bytes(data).ok()?,
             taken: bytes_below(data),
-            free: disk.f_bavail.saturating_mul(disk.f_frsize),
         })
     }
 }

@@ -62,10 +62,10 @@ pub fn saved_by(page: &PageRecord) -> u64 {
     }
 }
 
-/// Adds what a commit saves, if that is counted, and returns the sum if it has changed. The first
+/// Adds what a commit saves, and returns the sum if it has changed. The first
 /// commit of a crawl writes the row in any case: from then on it is known that it is counted.
 pub fn add_saved(
-    before: Option<&SavedBytes>,
+    before: &SavedBytes,
     more: &SavedBytes,
     is_first: bool,
     batch: &mut Batch,
@@ -73,7 +73,7 @@ pub fn add_saved(
     if more.is_empty() && !is_first {
         return None;
     }
-    let mut sum = before?.clone();
+    let mut sum = before.clone();
     for (tier, bytes) in more {
         *sum.entry(tier.clone()).or_default() += bytes;
     }
@@ -100,9 +100,9 @@ mod tests {
             let more = more
                 .iter()
                 .map(|(tier, bytes)| ((*tier).to_owned(), *bytes));
-            let before = saved_bytes(&store, &at(u64::from(!is_first))).unwrap();
+            let before = saved_bytes(&store, &at(u64::from(!is_first))).unwrap()?;
             let mut batch = Batch::new();
-            let sum = add_saved(before.as_ref(), &more.collect(), is_first, &mut batch);
+            let sum = add_saved(&before, &more.collect(), is_first, &mut batch);
             store.commit(batch, Durability::Process).unwrap();
             sum
         };

@@ -72,6 +72,14 @@ pub(crate) fn show(browser: &mut Browser, base: &str, route: &str, until: &str) 
     browser.wait(until);
 }
 
+/// Has a site crawled slowly and watched, and opens the overview once it shows some pages.
+pub(crate) fn opened(place: &Place, web: &Web) -> (Running, String, Browser) {
+    let (daemon, base) = watched(place, SLOW, &[&web.url(0, "/")]);
+    let mut browser = Browser::start();
+    show(&mut browser, &base, "", &format!("{} >= 5", key("pages")));
+    (daemon, base, browser)
+}
+
 /// The page asked nobody but its crawl, and complained of nothing but routes that are not there.
 #[track_caller]
 fn stayed_at_home(browser: &mut Browser, base: &str) {
@@ -257,11 +265,8 @@ pub(crate) fn hostile_web() -> Web {
 }
 
 pub(crate) fn what_pages_say_stays_text() {
-    let web = hostile_web();
-    let place = Place::new();
-    let (_daemon, base) = watched(&place, SLOW, &[&web.url(0, "/")]);
-    let mut browser = Browser::start();
-    show(&mut browser, &base, "", &format!("{} >= 5", key("pages")));
+    let (web, place) = (hostile_web(), Place::new());
+    let (_daemon, base, mut browser) = opened(&place, &web);
     let url = |path: &str| {
         let url = web.url(0, path);
         url::form_urlencoded::byte_serialize(url.as_bytes()).collect::<String>()
@@ -297,11 +302,8 @@ pub(crate) fn what_pages_say_stays_text() {
 }
 
 pub(crate) fn it_fits_a_phone_and_the_dark() {
-    let web = hostile_web();
-    let place = Place::new();
-    let (_daemon, base) = watched(&place, SLOW, &[&web.url(0, "/")]);
-    let mut browser = Browser::start();
-    show(&mut browser, &base, "", &format!("{} >= 5", key("pages")));
+    let (web, place) = (hostile_web(), Place::new());
+    let (_daemon, base, mut browser) = opened(&place, &web);
     for (route, title) in PAGES {
         for (width, is_dark) in [(360, false), (360, true), (1_440, true)] {
             browser.size(width, 800);

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
-use crate::console::{PAGES, SLOW, endless, hostile_web, key, show, watched};
+use crate::console::{PAGES, SLOW, endless, hostile_web, key, opened, show, watched};
 use crate::run::Place;
 use crate::web::{Answer, Site, Web};
 
@@ -232,11 +232,8 @@ fn number(of: &Value, name: &str) -> f64 {
 }
 
 pub(crate) fn the_keyboard_reaches_everything() {
-    let web = hostile_web();
-    let place = Place::new();
-    let (_daemon, base) = watched(&place, SLOW, &[&web.url(0, "/")]);
-    let mut browser = Browser::start();
-    show(&mut browser, &base, "", &format!("{} >= 5", key("pages")));
+    let (web, place) = (hostile_web(), Place::new());
+    let (_daemon, base, mut browser) = opened(&place, &web);
     for (route, title) in PAGES {
         show(&mut browser, &base, route, SETTLED);
         // What can be pressed or typed into, but for rows that come and go with events.

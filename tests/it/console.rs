@@ -132,6 +132,12 @@ impl Console {
         lines.map(|line| serde_json::from_str(&line).expect("a line is JSON"))
     }
 
+    /// Follows pages behind those that were read.
+    pub(crate) fn pages_behind(&self, read: &[Value]) -> impl Iterator<Item = Value> + use<> {
+        let after = read.last().map_or("", |it| text(it, "position"));
+        self.follow(&format!("/api/v1/pages?follow=1&text=0&after={after}"))
+    }
+
     pub(crate) fn stop(self) -> Output {
         self.post("/api/v1/stop", &json!({"confirm": "stop"}));
         self.running.end().expect(0)
@@ -608,6 +614,19 @@ fn a_unix_socket_is_its_owners() {
     assert!(!std::path::Path::new(&path).exists());
 }
 
+/// Who goes on behind the pages that were read, while the daemon is stopped, has read all of the
+/// crawl then, each once and in order.
+pub(crate) fn misses_none_to_the_end(console: Console, crawl: &Place, mut read: Vec<Value>) {
+    let lines = console.pages_behind(&read);
+    let reader = std::thread::spawn(move || lines.collect::<Vec<_>>());
+    console.stop();
+    read.extend(reader.join().expect("readers do not panic"));
+    let urls: Vec<&str> = read.iter().map(|it| text(it, "url")).collect();
+    let all = crawl.told(&["--no-text"]);
+    let all: Vec<&str> = all.iter().map(|it| text(it, "url")).collect();
+    assert_eq!(urls, all);
+}
+
 #[test]
 fn who_follows_pages_misses_none_and_reads_none_twice() {
     let crawl = Place::new();
@@ -615,11 +634,8 @@ fn who_follows_pages_misses_none_and_reads_none_twice() {
     let console = daemon(&crawl, &[&web.url(0, "/0")]);
     let mut read: Vec<Value> = Vec::new();
     read.extend(console.follow("/api/v1/pages?follow=1&text=0").take(20));
-    let position = |read: &[Value]| text(&read[read.len() - 1], "position").to_owned();
-    let after = position(&read);
     // Another goes on behind it, to the end of the run.
-    let path = format!("/api/v1/pages?follow=1&text=0&after={after}");
-    let lines = console.follow(&path);
+    let lines = console.pages_behind(&read);
     let reader = std::thread::spawn(move || lines.collect::<Vec<_>>());
     assert!(web.wait_for_requests(60, PATIENCE));
     console.running.signal(Signal::TERM);
@@ -629,20 +645,11 @@ fn who_follows_pages_misses_none_and_reads_none_twice() {
     let first_run = read.len();
     // And on in the next run.
     let console = started(crawl.gleaner(&["daemon"]));
-    let path = format!("/api/v1/pages?follow=1&text=0&after={}", position(&read));
-    read.extend(console.follow(&path).take(20));
+    read.extend(console.pages_behind(&read).take(20));
     assert_eq!(read.len(), first_run + 20);
     // What is left, to the end of the run: a page may be committed after the pause.
     console.post("/api/v1/pause", &json!({}));
-    let path = format!("/api/v1/pages?follow=1&text=0&after={}", position(&read));
-    let lines = console.follow(&path);
-    let reader = std::thread::spawn(move || lines.collect::<Vec<_>>());
-    console.stop();
-    read.extend(reader.join().expect("readers do not panic"));
-    let urls: Vec<&str> = read.iter().map(|it| text(it, "url")).collect();
-    let all = crawl.told(&["--no-text"]);
-    let all: Vec<&str> = all.iter().map(|it| text(it, "url")).collect();
-    assert_eq!(urls, all);
+    misses_none_to_the_end(console, &crawl, read);
 }
 
 #[test]

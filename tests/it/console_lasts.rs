@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::console::{Console, answer, daemon, endless, started};
+use crate::console::{Console, answer, daemon, endless, misses_none_to_the_end, started};
 use crate::run::{PATIENCE, Place, linking, numbered, text};
 use crate::web::Web;
 
@@ -167,12 +167,8 @@ fn who_follows_goes_on_behind_a_kill() {
 
     // Nothing of what was sent is lost or sent again.
     let console = started(crawl.gleaner(&["daemon"]));
-    let after = read.last().map(|it| text(it, "position").to_owned());
-    let after = after.unwrap_or_default();
     let count = read.len() + 20;
-    let path = format!("/api/v1/pages?follow=1&text=0&after={after}");
-    let more = console.follow(&path).take(20);
-    read.extend(more);
+    read.extend(console.pages_behind(&read).take(20));
     assert_eq!(read.len(), count);
     // Events end with a process: who knew one of an earlier is told at once that some are missing,
     // and once.
@@ -185,18 +181,7 @@ fn who_follows_goes_on_behind_a_kill() {
     let told: Vec<Value> = events.take_while(|it| it["kind"] != "pause").collect();
     assert!(told.iter().all(|it| it["kind"] != "missed"), "{told:?}");
 
-    let path = format!(
-        "/api/v1/pages?follow=1&text=0&after={}",
-        text(&read[read.len() - 1], "position")
-    );
-    let lines = console.follow(&path);
-    let reader = std::thread::spawn(move || lines.collect::<Vec<_>>());
-    console.stop();
-    read.extend(reader.join().expect("readers do not panic"));
-    let urls: Vec<&str> = read.iter().map(|it| text(it, "url")).collect();
-    let all = crawl.told(&["--no-text"]);
-    let all: Vec<&str> = all.iter().map(|it| text(it, "url")).collect();
-    assert_eq!(urls, all);
+    misses_none_to_the_end(console, &crawl, read);
 }
 
 #[test]

@@ -23,7 +23,7 @@ use prometheus_client::registry::Registry;
 
 use self::process::Process;
 use self::rising::Rising;
-use crate::engine::{Durations, Limit, Watch};
+use crate::engine::{Durations, Limit, Watch, free_bytes};
 
 /// The content type of what [`Metrics::text`] returns.
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -262,14 +262,12 @@ impl Crawl {
             "finding",
             &mut counters.revisits.iter().map(named),
         )?;
-        if let Some(saved) = self.watch.saved() {
-            tally(
-                "gleaner_saved_bytes",
-                "Bytes of bodies of duplicates that were not stored, by tier.",
-                "tier",
-                &mut saved.iter().map(named),
-            )?;
-        }
+        tally(
+            "gleaner_saved_bytes",
+            "Bytes of bodies of duplicates that were not stored, by tier.",
+            "tier",
+            &mut self.watch.saved().iter().map(named),
+        )?;
         let mut single = |name: &'static str, help: &str, count: u64| {
             let count = rising.of(name, "", count);
             to.counter(name, help, count)
@@ -364,8 +362,7 @@ impl Crawl {
             "structure",
             &mut structures.into_iter(),
         )?;
-        if let Ok(disk) = rustix::fs::statvfs(&self.data) {
-            let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+        if let Ok(free) = free_bytes(&self.data) {
             to.gauge(
                 "gleaner_disk_free_bytes",
                 "Bytes free on the disk of the data directory.",

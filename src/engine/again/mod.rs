@@ -1,6 +1,5 @@
 //! Pages after their first visit: their records, when they are revisited, which page succeeds a
-//! lost original, what expires, and what a user requeues or
-//! holds.
+//! lost original, what expires, and what a user requeues or holds.
 
 mod earlier;
 pub(crate) mod early;

@@ -94,7 +94,7 @@ pub(crate) struct Committer {
     pub(crate) deferred: watch::Sender<u64>,
     pub(crate) memory: watch::Sender<MemoryUse>,
     /// Bytes that did not have to be stored, by tier.
-    pub(crate) saved: watch::Sender<Option<SavedBytes>>,
+    pub(crate) saved: watch::Sender<SavedBytes>,
     /// Hosts that a person holds.
     pub(crate) held: watch::Sender<Arc<HeldHosts>>,
     pub(crate) meters: Meters,
@@ -443,12 +443,7 @@ impl Committer {
         set.batch
             .put(Table::Meta, keys::meta::TIME, encode(&set.now));
         let is_first = sequence == 1;
-        let saved = add_saved(
-            self.saved.borrow().as_ref(),
-            &set.saved,
-            is_first,
-            &mut set.batch,
-        );
+        let saved = add_saved(&self.saved.borrow(), &set.saved, is_first, &mut set.batch);
         let mut prepared = set.prepare()?;
         happened.append(&mut prepared.happened);
         self.store.commit(prepared.batch, Durability::Disk)?;
@@ -480,7 +475,7 @@ impl Committer {
         self.revisits.committed(soonest_revisit, has_orphans);
         self.counters.send_replace(self.state.counters.clone());
         self.deferred.send_replace(deferred_urls(&*self.store)?);
-        if saved.is_some() {
+        if let Some(saved) = saved {
             self.saved.send_replace(saved);
         }
         self.meters

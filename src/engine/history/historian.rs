@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::figures::{Row, SERIES, UNKNOWN};
 use super::{History, file};
+use crate::engine::ring::disk::free_bytes;
 use crate::engine::ring::observe::Watch;
 use crate::frontier::{Finding, Moment};
 use crate::rows::VisitVerdict;
@@ -107,7 +108,7 @@ pub(super) fn figures(watch: &Watch, data: &Path) -> (Vec<u64>, Vec<(String, u64
         counters.forbidden,
         counters.bytes,
         counters.archived_bytes,
-        watch.saved().map_or(UNKNOWN, |saved| saved.values().sum()),
+        watch.saved().values().sum(),
         watch.meters().sequence(),
         counters.queued,
         watch.deferred(),
@@ -130,14 +131,8 @@ pub(super) fn figures(watch: &Watch, data: &Path) -> (Vec<u64>, Vec<(String, u64
 }
 
 /// Returns how much memory this process has; `None` where the system does not tell.
-pub(crate) fn resident_bytes() -> Option<u64> {
+fn resident_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = text.split(' ').nth(1)?.parse().ok()?;
     Some(pages.saturating_mul(rustix::param::page_size() as u64))
-}
-
-/// Returns how much is free on the disk of a directory.
-pub(crate) fn free_bytes(directory: &Path) -> Option<u64> {
-    let disk = rustix::fs::statvfs(directory).ok()?;
-    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
 }

@@ -18,9 +18,11 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Instant;
 
-use super::converter::{ConvertOptions, Converter, Limits, PATH};
 use bytes::Bytes;
 use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::converter::{ConvertOptions, Converter, Limits, PATH};
+use crate::fetch;
 
 /// Number of bytes of what a converter says that are kept: the last ones say what failed.
 const SAID: usize = 500;
@@ -98,7 +100,7 @@ impl Converters {
         (declared, found): (Option<&str>, Option<&str>),
         body: &Bytes,
     ) -> Converted {
-        let declared = declared.map(essence);
+        let declared = declared.map(|it| fetch::essence(it).to_ascii_lowercase());
         let types = [declared.as_deref(), found];
         let mut types = types.into_iter().flatten();
         let converter = types.clone().find_map(|it| self.0.commands.get(it));
@@ -265,12 +267,6 @@ fn failure(program: &str, status: Option<ExitStatus>, said: &str) -> String {
         true => format!("{program}: {status}"),
         false => format!("{program}: {status}: {said}"),
     }
-}
-
-/// A media type without its parameters, in lower case.
-fn essence(declared: &str) -> String {
-    let essence = declared.split(';').next().unwrap_or_default();
-    essence.trim().to_ascii_lowercase()
 }
 
 /// Whether a media type is one of documents.

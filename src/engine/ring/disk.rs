@@ -1,7 +1,8 @@
 //! Disk space: a crawl makes no visits while less than a reserve is free, so that it does not fill
 //! a disk that others need too. It resumes by itself when there is space.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::engine::events::{Events, Happening};
@@ -41,8 +42,8 @@ impl Disk {
     pub(crate) fn is_short(&mut self) -> bool {
         if self.reserve > 0 && self.looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
             self.looked = Some(Instant::now());
-            match rustix::fs::statvfs(&self.path) {
-                Ok(disk) => self.note(disk.f_bavail.saturating_mul(disk.f_frsize)),
+            match free_bytes(&self.path) {
+                Ok(free) => self.note(free),
                 // A disk that cannot report its free space will report an error when something is
                 // written.
                 Err(error) => {
@@ -72,6 +73,17 @@ impl Disk {
             _ => {}
         }
     }
+}
+
+/// Returns how many bytes are free on the disk of a directory, for those who are not its
+/// administrator.
+///
+/// # Errors
+///
+/// The operating system's, if the disk does not tell.
+pub(crate) fn free_bytes(directory: &Path) -> io::Result<u64> {
+    let disk = rustix::fs::statvfs(directory)?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 #[cfg(test)]

@@ -285,8 +285,8 @@ pub struct Watch {
     pub(crate) shares: Arc<[MemoryShare]>,
     /// How closed files of the archive leave.
     pub(crate) handover: watch::Receiver<Vec<HandoverState>>,
-    /// Bytes that deduplication saved by tier; `None` if they were not counted from the beginning.
-    pub(crate) saved: watch::Receiver<Option<SavedBytes>>,
+    /// Bytes that deduplication saved, by tier.
+    pub(crate) saved: watch::Receiver<SavedBytes>,
     /// Hosts that a person holds.
     pub(crate) held: watch::Receiver<Arc<HeldHosts>>,
     pub(crate) meters: Meters,
@@ -326,8 +326,8 @@ impl Watch {
     }
 
     /// Returns the bytes of bodies that did not have to be stored because they repeat others, by
-    /// the name of the tier, since the crawl began; `None` if they are not known.
-    pub fn saved(&self) -> Option<SavedBytes> {
+    /// the name of the tier, since the crawl began.
+    pub fn saved(&self) -> SavedBytes {
         self.saved.borrow().clone()
     }
 

@@ -92,15 +92,14 @@ impl CookieFile {
         };
         Some(match url.scheme() {
             "http" if all(|cookie, _| cookie.is_secure) => "are for https only",
-            _ if all(|cookie, now| cookie.expires.is_some_and(|end| end <= now)) => "have ended",
+            _ if all(Line::has_ended) => "have ended",
             _ => "have ended, are for https only or for other paths",
         })
     }
 
     /// Returns how many cookies have ended.
     pub fn ended(&self, now: Timestamp) -> usize {
-        let has_ended = |cookie: &&Line| cookie.expires.is_some_and(|end| end <= now);
-        self.0.iter().filter(has_ended).count()
+        self.0.iter().filter(|it| it.has_ended(now)).count()
     }
 
     /// Returns the number of cookies.
@@ -125,7 +124,7 @@ impl CookieFile {
             cookie.is_for(url)
                 && (!cookie.is_secure || url.scheme() == "https")
                 && is_below(url.path(), &cookie.path)
-                && cookie.expires.is_none_or(|end| end > now)
+                && !cookie.has_ended(now)
                 && !has(&cookie.name)
         };
         let mut meant: Vec<&Line> = self.0.iter().filter(is_meant).collect();
@@ -176,6 +175,10 @@ impl Line {
             name: name.to_owned(),
             value: value.to_owned(),
         })
+    }
+
+    fn has_ended(&self, now: Timestamp) -> bool {
+        self.expires.is_some_and(|end| end <= now)
     }
 
     fn is_for(&self, url: &Url) -> bool {
