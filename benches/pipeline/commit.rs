@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use gleaner::config::Config;
 use gleaner::engine::Options;
-use gleaner::engine::rehearsal::{Rehearsal, Taken};
+use gleaner::engine::rehearsal::{Counted, Rehearsal, Taken};
 use gleaner::frontier::ScopeKind;
 
 use crate::counting::counted;
@@ -108,8 +108,47 @@ pub(crate) fn commit(directory: &Path, pages: usize, archive: bool) -> Committed
     took
 }
 
+/// Commits pages as a crawl would that finds each by links from the first ones, and counts what
+/// that writes into the store. Returns the number of pages too; what links lead to besides is left
+/// out.
+pub(crate) fn rows(
+    directory: &Path,
+    (first, bodies): (Vec<String>, HashMap<String, Bytes>),
+) -> (usize, Counted) {
+    let mut rehearsal = Rehearsal::open(directory, &options()).expect("it begins");
+    rehearsal.without_archive();
+    rehearsal.enqueue(first, 0).expect("the disk has room");
+    let tally = rehearsal.tally();
+    let mut pages = 0;
+    loop {
+        let taken = take(&rehearsal);
+        if taken.is_empty() {
+            break;
+        }
+        let is_there = |taken: &Taken| bodies.contains_key(taken.url());
+        let (taken, others): (Vec<_>, Vec<_>) = taken.into_iter().partition(is_there);
+        if !others.is_empty() {
+            rehearsal.drop_taken(&others).expect("the disk has room");
+        }
+        for group in taken.chunks(GROUP) {
+            let readers = rehearsal.readers();
+            let read = group.iter().filter_map(|taken| {
+                let body = bodies.get(taken.url()).cloned();
+                readers.prepare(taken.clone(), body.unwrap_or_default(), None)
+            });
+            let read: Vec<_> = read.collect();
+            pages += read.len();
+            rehearsal.commit(read).expect("the disk has room");
+        }
+    }
+    let counted = tally.counted();
+    drop(rehearsal);
+    fs::remove_dir_all(directory).expect("the directory is ours");
+    (pages, counted)
+}
+
 /// The first page of each site, and all bodies by their URLs.
-fn bodies(pages: usize) -> (Vec<String>, HashMap<String, Bytes>) {
+pub(crate) fn bodies(pages: usize) -> (Vec<String>, HashMap<String, Bytes>) {
     let mut bodies = HashMap::new();
     let mut first = Vec::new();
     for number in 0..SITES {

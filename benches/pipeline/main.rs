@@ -4,13 +4,14 @@
 //! `cargo bench --bench pipeline -- stages` says what each stage costs for a page: CPU time, blocks
 //! and bytes of memory, and with `--instructions` instructions, counted by valgrind; `--from-memory
 //! 2` says how reading grows with two threads; `--commits 6000` is the number of pages that are
-//! committed; `--quick` takes seconds. `-- levels` compresses the pages at all levels. `-- crawl`
-//! crawls a web of its own on loopback, in turn with the floor: `--pages 6000`, `--rounds 3`,
-//! `--gzip` for bodies that come compressed, `--pin` for the crawler on the first core and the web
-//! on the second, `--gleaner FILE` for another binary. `-- long` crawls 300,000 pages that are made
-//! when they are asked for, and says how speed, memory and state change from tenth to tenth. `--
-//! tls` crawls 2,000 hosts with the default politeness, over TLS and without. Everything is put
-//! below `target/tmp`.
+//! committed; `--quick` takes seconds. `-- rows` says how many bytes of which tables a commit
+//! writes for a page, of made-up pages or of those of a crawl that stored all bodies: `--of
+//! DIRECTORY`. `-- levels` compresses the pages at all levels. `-- crawl` crawls a web of its own
+//! on loopback, in turn with the floor: `--pages 6000`, `--rounds 3`, `--gzip` for bodies that come
+//! compressed, `--pin` for the crawler on the first core and the web on the second, `--gleaner
+//! FILE` for another binary. `-- long` crawls 300,000 pages that are made when they are asked for,
+//! and says how speed, memory and state change from tenth to tenth. `-- tls` crawls 2,000 hosts
+//! with the default politeness, over TLS and without. Everything is put below `target/tmp`.
 
 #[path = "../trust/text.rs"]
 #[expect(
@@ -34,6 +35,7 @@ mod levels;
 mod long;
 mod measure;
 mod pages;
+mod rows;
 mod secure;
 mod stages;
 mod text;
@@ -80,6 +82,15 @@ fn main() {
         Some("crawl") => whole_crawl(&arguments),
         Some("long") => long_crawl(&arguments),
         Some("tls") => tls_crawls(&arguments),
+        Some("rows") => {
+            let directory = directory();
+            let pages = match arguments.value("--of") {
+                Some(crawled) => rows::crawled(crawled.as_ref()),
+                None => commit::bodies(arguments.number("--pages").unwrap_or(6_000)),
+            };
+            rows::rows(&directory.join("rows"), pages);
+            let _ = fs::remove_dir_all(&directory);
+        }
         Some("levels") if arguments.has("--quick") => levels::levels(FEW_PAGES, 1),
         Some("levels") => levels::levels(PAGES, 9),
         // Processes that this one starts.
@@ -106,7 +117,7 @@ fn main() {
         }
         None | Some("stages") => all_stages(&arguments),
         Some(other) => {
-            panic!("there is no `{other}`: `stages`, `levels`, `crawl`, `long` or `tls`")
+            panic!("there is no `{other}`: `stages`, `rows`, `levels`, `crawl`, `long` or `tls`")
         }
     }
 }

@@ -132,7 +132,7 @@ impl Waiting {
                 };
                 change.take_in(&template, &sighting);
             }
-            template.apply(&change.encode());
+            template.take_over(change);
         }
         let seen = Seen::new(&template, None);
         for page in pages {

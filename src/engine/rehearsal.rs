@@ -3,6 +3,10 @@
 //!
 //! For `benches/scale.rs` with its test, and `benches/pipeline`; a crawl never comes here.
 
+mod tally;
+
+pub use tally::{Counted, Tally};
+
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -104,6 +108,13 @@ impl Rehearsal {
     /// From now on nothing is archived: what a commit costs besides.
     pub fn without_archive(&mut self) {
         self.committer.archive = Box::new(Nowhere);
+    }
+
+    /// From now on counts what commits write into the store.
+    pub fn tally(&mut self) -> Arc<Tally> {
+        let tally = Arc::new(Tally::of(Arc::clone(&self.committer.store)));
+        self.committer.store = Arc::clone(&tally) as _;
+        tally
     }
 
     /// Admits links as one group, from a page of this depth; makes a checkpoint if one is due.

@@ -8,12 +8,15 @@
 //! contexts is a bitmap of 32 hashes, so counts are lower bounds and nothing becomes template too
 //! early.
 //!
-//! A [`Template`] changes by a [`Change`] only, which a commit collects on top of it and which is
-//! what is written; the cells themselves are in `template/cells.rs`.
+//! A [`Template`] changes by a [`Change`] only, which a commit collects on top of it, and which is
+//! written as what was done (`template/written.rs`); the cells themselves are in
+//! `template/cells.rs`.
 
+mod bits;
 mod cells;
 mod headlines;
 mod slots;
+mod written;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -21,10 +24,11 @@ use std::hash::{BuildHasherDefault, Hasher};
 use serde::{Deserialize, Serialize};
 
 pub use cells::MAX_CELLS;
-use cells::{CELL_BYTES, Cell, Cells};
+use cells::{Cell, Cells};
 use headlines::{Headlines, Layouts};
 use slots::Suspects;
 pub use slots::slots;
+use written::Steps;
 
 /// Number of distinct contexts with which a line is template.
 const CONTEXTS: u32 = 6;
@@ -71,6 +75,15 @@ pub struct Sighting<'a> {
     pub layout: u32,
     /// Its lines.
     pub units: &'a [Unit],
+}
+
+/// A page, as it is counted besides its lines.
+#[derive(Debug, Clone, Copy)]
+struct Counted {
+    headline: Option<u32>,
+    layout: u32,
+    /// Sum of the mixed hashes of the lines that it says.
+    said: u32,
 }
 
 /// What a line is on its site.
@@ -147,6 +160,7 @@ pub struct Template {
 pub struct Change {
     head: Head,
     cells: HashMap<u32, Cell, ByHash>,
+    steps: Steps,
 }
 
 /// Takes the hash of a line as its own hash.
@@ -182,34 +196,36 @@ pub struct Seen<'a> {
 impl Template {
     /// Returns a whole template from its bytes; `None` if they are damaged.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let (head, cells) = decode(bytes)?;
+        let (head, cells) = written::whole(bytes)?;
         Some(Self {
             head,
-            cells: Cells::of_whole(cells),
+            cells: Cells::of_whole(&cells),
         })
     }
 
-    /// Takes over a change that was collected on top of it, from its bytes. Returns `false`, and
-    /// changes nothing, if they are damaged.
-    pub fn apply(&mut self, bytes: &[u8]) -> bool {
-        let Some((head, cells)) = decode(bytes) else {
-            return false;
-        };
+    /// Takes over a change that was collected on top of it, from its bytes. Returns how many lines
+    /// were counted, or changes nothing and returns `None` if the bytes are damaged.
+    pub fn apply(&mut self, bytes: &[u8]) -> Option<usize> {
+        let change = written::change(self, bytes)?;
+        let lines = change.counted();
+        self.take_over(change);
+        Some(lines)
+    }
+
+    /// Takes over a change that was collected on top of it.
+    pub fn take_over(&mut self, change: Change) {
+        let mut cells: Vec<Cell> = change.cells.into_values().collect();
+        // What leaves where there is no room depends on the order.
+        cells.sort_unstable_by_key(|cell| cell.line);
         for cell in cells {
-            self.cells.put(Cell::from_bytes(cell), head.pages);
+            self.cells.put(cell, change.head.pages);
         }
-        self.head = head;
-        true
+        self.head = change.head;
     }
 
     /// Returns the template as bytes.
     pub fn encode(&self) -> Vec<u8> {
-        encode(&self.head, self.cells.iter(), self.cells.len())
-    }
-
-    /// Returns about how many bytes [`encode`](Self::encode) gives.
-    pub fn encoded_bytes(&self) -> usize {
-        self.cells.len() * CELL_BYTES
+        written::encode_whole(&self.head, self.cells.iter())
     }
 
     /// Returns its size in memory, in bytes.
@@ -233,43 +249,64 @@ impl Change {
     pub fn of(base: &Template) -> Self {
         Self {
             head: base.head.clone(),
-            cells: HashMap::default(),
+            ..Self::default()
         }
     }
 
     /// Counts a page. Exact duplicates of pages that were counted must be left out.
     pub fn take_in(&mut self, base: &Template, page: &Sighting<'_>) {
+        let said = page.units.iter().filter(|unit| unit.is_said);
+        let counted = Counted {
+            headline: page.headline,
+            layout: page.layout,
+            said: said.fold(0, |sum: u32, unit| sum.wrapping_add(mix(unit.line))),
+        };
+        let mut lines: Vec<Unit> = page.units.to_vec();
+        lines.sort_unstable_by_key(|unit| unit.line);
+        lines.dedup_by_key(|unit| unit.line);
+        let layout = self.head.layouts.place(page.layout);
+        self.count(base, &counted, &mut lines);
+        self.steps.page(&counted, layout, &lines);
+    }
+
+    /// Counts a page with some lines, each once; leaves those of which it changes what is known.
+    fn count(&mut self, base: &Template, page: &Counted, lines: &mut Vec<Unit>) {
         let head = &mut self.head;
         head.pages = head.pages.saturating_add(1);
         head.all.see(page.headline);
         head.layouts.see(page.layout, page.headline);
         let distinguishes = self.head.distinguishes(page.layout);
-        let said = page.units.iter().filter(|unit| unit.is_said);
-        let said = said.fold(0_u32, |sum, unit| sum.wrapping_add(mix(unit.line)));
-        let mut lines: Vec<Unit> = page.units.to_vec();
-        lines.sort_unstable_by_key(|unit| unit.line);
-        lines.dedup_by_key(|unit| unit.line);
-        for unit in lines {
-            let at = self.head.pages;
+        let at = self.head.pages;
+        lines.retain(|unit| {
             let known = self.cells.get(&unit.line).copied();
             let known = known.or_else(|| base.cells.get(unit.line));
             let mut cell = known.unwrap_or(Cell::new(unit.line));
             let mut weight = 1;
             if cell.pages >= SETTLED && cell.is_template(distinguishes) && cell.is_current(at) {
                 if !at.wrapping_add(unit.line).is_multiple_of(SAMPLE) {
-                    continue;
+                    return false;
                 }
                 weight = SAMPLE;
             }
             let own = if unit.is_said { mix(unit.line) } else { 0 };
-            cell.see(page.headline, said.wrapping_sub(own), (weight, at));
+            cell.see(page.headline, page.said.wrapping_sub(own), (weight, at));
             self.cells.insert(unit.line, cell);
-        }
+            true
+        });
     }
 
     /// Returns what to do with a page that would be a duplicate but for lines of this class, and
     /// counts it.
     pub fn doubt(&mut self, class: Class) -> Doubt {
+        let doubt = self.examine(class);
+        // Otherwise nothing has changed.
+        if doubt != Doubt::None {
+            self.steps.doubt(class);
+        }
+        doubt
+    }
+
+    fn examine(&mut self, class: Class) -> Doubt {
         let Some(known) = self.examined(class) else {
             return Doubt::None;
         };
@@ -289,12 +326,17 @@ impl Change {
     /// Counts a page that is new by the lines of these slots only. Returns the slot for which the
     /// page is to be visited again, if it is.
     pub fn suspect(&mut self, slots: &[u32]) -> Option<u32> {
+        self.steps.suspect(slots);
+        self.count_suspects(slots)
+    }
+
+    fn count_suspects(&mut self, slots: &[u32]) -> Option<u32> {
         let suspected = self.head.suspects.count(slots);
         if self.head.again >= MIN_AGAIN + self.head.pages / 100 {
             return None;
         }
         let mut suspected = suspected.into_iter();
-        let asked = suspected.find(|slot| self.doubt(Class::Slot(*slot)) == Doubt::Ask)?;
+        let asked = suspected.find(|slot| self.examine(Class::Slot(*slot)) == Doubt::Ask)?;
         self.head.again += 1;
         Some(asked)
     }
@@ -302,6 +344,11 @@ impl Change {
     /// Records whether the line of a class differed between two fetches of one URL. Returns `true`
     /// if with that the class is known to change.
     pub fn note_change(&mut self, class: Class, changed: bool) -> bool {
+        self.steps.note(class, changed);
+        self.count_change(class, changed)
+    }
+
+    fn count_change(&mut self, class: Class, changed: bool) -> bool {
         let Some(known) = self.examined(class) else {
             return false;
         };
@@ -332,11 +379,15 @@ impl Change {
         all.get_mut(at)
     }
 
-    /// Returns the change as bytes: what is applied does not depend on the order in a table.
+    /// Returns the change as bytes, which mean what they do on top of the same template only.
     pub fn encode(&self) -> Vec<u8> {
-        let mut cells: Vec<Cell> = self.cells.values().copied().collect();
-        cells.sort_unstable_by_key(|cell| cell.line);
-        encode(&self.head, cells.into_iter(), self.cells.len())
+        self.steps.encode()
+    }
+
+    /// Returns the number of lines that were counted, page by page: what it takes to read the
+    /// change again.
+    pub fn counted(&self) -> usize {
+        self.steps.lines
     }
 
     /// Returns the number of pages, if the template came of age with them: 16, 64, 256 and so on.
@@ -444,13 +495,26 @@ impl Head {
 impl Class {
     /// Returns the class as the part of a key.
     pub fn to_bytes(self) -> [u8; 5] {
-        let (kind, hash) = match self {
+        let (kind, hash) = self.parts();
+        let [a, b, c, d] = hash.to_be_bytes();
+        [kind, a, b, c, d]
+    }
+
+    fn parts(self) -> (u8, u32) {
+        match self {
             Self::Numbers(hash) => (0, hash),
             Self::Place(hash) => (1, hash),
             Self::Slot(hash) => (2, hash),
-        };
-        let [a, b, c, d] = hash.to_be_bytes();
-        [kind, a, b, c, d]
+        }
+    }
+
+    fn of_parts(kind: u8, hash: u32) -> Option<Self> {
+        match kind {
+            0 => Some(Self::Numbers(hash)),
+            1 => Some(Self::Place(hash)),
+            2 => Some(Self::Slot(hash)),
+            _ => None,
+        }
     }
 
     /// Returns the class of the lines between two others.
@@ -478,19 +542,6 @@ fn mix(number: u32) -> u32 {
     mixed ^= mixed >> 13;
     mixed = mixed.wrapping_mul(0xc2b2_ae35);
     mixed ^ (mixed >> 16)
-}
-
-fn decode(bytes: &[u8]) -> Option<(Head, &[[u8; CELL_BYTES]])> {
-    let (head, rest) = postcard::take_from_bytes::<Head>(bytes).ok()?;
-    let (cells, rest) = rest.as_chunks::<CELL_BYTES>();
-    rest.is_empty().then_some((head, cells))
-}
-
-fn encode(head: &Head, cells: impl Iterator<Item = Cell>, count: usize) -> Vec<u8> {
-    let bytes = Vec::with_capacity(128 + count * CELL_BYTES);
-    let mut bytes = postcard::to_extend(head, bytes).unwrap_or_default();
-    cells.for_each(|cell| bytes.extend_from_slice(&cell.to_bytes()));
-    bytes
 }
 
 #[cfg(test)]

@@ -77,6 +77,12 @@ impl Batch {
         values.map(Vec::len).sum()
     }
 
+    /// Returns the table of each change, and the bytes of its key and value.
+    pub fn sizes(&self) -> impl Iterator<Item = (Table, usize)> {
+        let bytes = |it: &Change| it.key.len() + it.value.as_ref().map_or(0, Vec::len);
+        self.changes.iter().map(move |it| (it.table, bytes(it)))
+    }
+
     /// Returns `true` if the batch changes nothing.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()

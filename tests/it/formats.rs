@@ -242,14 +242,14 @@ fn check_goes_on(place: &Place, web: &Web, config: &str) {
 
 #[test]
 fn older_formats_are_opened_and_crawled_on() {
-    for format in [11, 12, 13, 14] {
+    for format in [11, 12, 13, 14, 15] {
         let place = Place::new();
         let (web, config) = web(&place);
         let fixture = format!("format-{format}.tar.gz");
         unpack(&fixtures().join(fixture), &place.data());
         check_goes_on(&place, &web, &config);
         let version = fs::read_to_string(place.data().join("version")).expect("it has a version");
-        assert_eq!(version, "gleaner data directory, format 15\n");
+        assert_eq!(version, "gleaner data directory, format 16\n");
     }
 }
 

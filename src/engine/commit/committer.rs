@@ -439,7 +439,7 @@ impl Committer {
         let (soonest_revisit, has_orphans) = (set.soonest_revisit, set.has_orphans);
         let templates = std::mem::take(&mut set.templates);
         let sequence = set.state.sequence;
-        let written = (self.lookups.templates).write(&templates, sequence, &mut set.batch);
+        let written = (self.lookups.templates).write(templates, sequence, &mut set.batch);
         set.batch
             .put(Table::Meta, keys::meta::TIME, encode(&set.now));
         let is_first = sequence == 1;
@@ -471,7 +471,7 @@ impl Committer {
             self.checkpoints.add(self.state.sequence, delta, bytes);
         }
         self.lookups.apply(prepared.delta);
-        self.lookups.templates.apply(&written);
+        self.lookups.templates.apply(written);
         self.revisits.committed(soonest_revisit, has_orphans);
         self.counters.send_replace(self.state.counters.clone());
         self.deferred.send_replace(deferred_urls(&*self.store)?);

@@ -1,10 +1,9 @@
 //! The templates of sites as rows, and those of some sites in memory.
 //!
-//! A commit writes what its pages change as one row a site. When these rows are as large as the
-//! template itself, it is written whole and they are deleted, so a page costs about twice what it
-//! changes; earlier where templates find no room in memory, because rows of changes take longer to
-//! read than a whole template. What is in memory is the rows applied in order, and a commit applies
-//! its change to memory once it is committed.
+//! A commit writes what its pages do to it as one row a site. When many lines were counted since,
+//! the template is written whole and these rows are deleted; much earlier where templates find no
+//! room in memory, because rows of changes take longer to read than a whole template. What is in
+//! memory is the rows done in order, and a commit does its change to memory once it is committed.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -12,14 +11,16 @@ use std::sync::Arc;
 
 use crate::dedup::shingle::mix;
 use crate::engine::Error;
-use crate::learn::{Change, Seen, Template};
+use crate::learn::{Change, MAX_CELLS, Seen, Template};
 use crate::sites::SiteName;
 use crate::store::{Batch, Store, Table, for_each, keys};
 
-/// The changes of a template are written into it when they take as many bytes, or as many as it,
-/// or as this part of it where it was read since it was written.
-const MIN_REWRITTEN: usize = 16 << 10;
-const PART_IF_READ: usize = 4;
+/// A template is written whole when so many lines were counted in rows of changes: counting them
+/// again takes some milliseconds.
+const MAX_COUNTED: usize = 4 * MAX_CELLS;
+/// Where it was read since it was written, when that takes as long as reading the template; but a
+/// small one is not written again and again.
+const MIN_COUNTED_IF_READ: usize = 2_048;
 
 /// The template of a site, and what a group changes of it.
 pub(crate) struct SiteTemplate<'a> {
@@ -58,9 +59,9 @@ struct Known {
     template: Arc<Template>,
     /// Its size when it was last counted.
     bytes: usize,
-    /// The commits whose changes are rows of their own, and the bytes of these rows.
+    /// The commits whose changes are rows of their own, and the lines that these counted.
     pending: Vec<u64>,
-    pending_bytes: usize,
+    counted: usize,
     /// Whether it was read since it was written whole.
     was_read: bool,
 }
@@ -93,14 +94,14 @@ impl Templates {
     /// Adds to a batch what a commit changes.
     pub(crate) fn write(
         &self,
-        changes: &BTreeMap<SiteName, Change>,
+        changes: BTreeMap<SiteName, Change>,
         sequence: u64,
         batch: &mut Batch,
     ) -> Written {
         let mut written = Vec::with_capacity(changes.len());
+        let sites = self.sites.borrow();
         for (site, change) in changes {
-            let sites = self.sites.borrow();
-            let rewritten = sites.get(site).filter(|known| known.is_to_be_rewritten());
+            let rewritten = sites.get(&site).filter(|known| known.is_to_be_rewritten());
             if let Some(known) = rewritten {
                 let whole = keys::template(site.as_str());
                 batch.put(Table::Templates, whole, known.template.encode());
@@ -108,29 +109,28 @@ impl Templates {
                     batch.delete(Table::Templates, keys::template_change(site.as_str(), *of));
                 }
             }
-            let row = change.encode();
             let key = keys::template_change(site.as_str(), sequence);
-            batch.put(Table::Templates, key, row.clone());
-            written.push((site.clone(), row, rewritten.is_some()));
+            batch.put(Table::Templates, key, change.encode());
+            written.push((site, change, rewritten.is_some()));
         }
         Written { sequence, written }
     }
 
     /// Applies what a commit changed to what is in memory.
-    pub(crate) fn apply(&self, written: &Written) {
+    pub(crate) fn apply(&self, written: Written) {
         let mut sites = self.sites.borrow_mut();
-        for (site, row, was_rewritten) in &written.written {
+        for (site, change, was_rewritten) in written.written {
             // What is not in memory is read when it is asked for.
-            let Some(known) = sites.get_mut(site) else {
+            let Some(known) = sites.get_mut(&site) else {
                 continue;
             };
-            Arc::make_mut(&mut known.template).apply(row);
-            if *was_rewritten {
-                (known.pending, known.pending_bytes) = (Vec::new(), 0);
+            if was_rewritten {
+                (known.pending, known.counted) = (Vec::new(), 0);
                 known.was_read = false;
             }
             known.pending.push(written.sequence);
-            known.pending_bytes += row.len();
+            known.counted += change.counted();
+            Arc::make_mut(&mut known.template).take_over(change);
             let (before, now) = (known.bytes, known.measured());
             known.bytes = now;
             sites.bytes = sites.bytes.saturating_sub(before) + now;
@@ -139,18 +139,21 @@ impl Templates {
     }
 }
 
-/// What a commit wrote of templates: the row of each site, and whether its template was written
+/// What a commit wrote of templates: the change of each site, and whether its template was written
 /// whole.
 #[derive(Debug)]
 pub(crate) struct Written {
     sequence: u64,
-    written: Vec<(SiteName, Vec<u8>, bool)>,
+    written: Vec<(SiteName, Change, bool)>,
 }
 
 impl Known {
     fn is_to_be_rewritten(&self) -> bool {
-        let part = if self.was_read { PART_IF_READ } else { 1 };
-        self.pending_bytes >= MIN_REWRITTEN.max(self.template.encoded_bytes() / part)
+        let enough = match self.was_read {
+            true => MIN_COUNTED_IF_READ.max(self.template.len()),
+            false => MAX_COUNTED,
+        };
+        self.counted >= enough
     }
 
     fn measured(&self) -> usize {
@@ -198,26 +201,30 @@ fn read(site: &SiteName, store: &dyn Store) -> Result<Known, Error> {
         template: Arc::default(),
         bytes: 0,
         pending: Vec::new(),
-        pending_bytes: 0,
-        was_read: true,
+        counted: 0,
+        was_read: false,
     };
     let prefix = keys::template(site.as_str());
     for_each(store, Table::Templates, &prefix, &mut |key, row| {
+        known.was_read = true;
         let change = keys::parse_template_change(&prefix, key);
-        let is_sound = match change {
-            None => Template::decode(row)
-                .map(|whole| template = whole)
-                .is_some(),
+        let counted = match change {
+            None => Template::decode(row).map(|whole| {
+                template = whole;
+                0
+            }),
             Some(_) => template.apply(row),
         };
-        if !is_sound {
-            tracing::warn!(
+        match (counted, change) {
+            (None, _) => tracing::warn!(
                 site = site.as_str(),
                 "a row of the site's template is damaged"
-            );
-        } else if let Some(sequence) = change {
-            known.pending.push(sequence);
-            known.pending_bytes += row.len();
+            ),
+            (Some(counted), Some(sequence)) => {
+                known.pending.push(sequence);
+                known.counted += counted;
+            }
+            (Some(_), None) => {}
         }
         Ok(())
     })?;
@@ -264,10 +271,10 @@ mod tests {
             change.take_in(&template, &page);
         }
         let mut batch = Batch::new();
-        let written = templates.write(&changes, sequence, &mut batch);
+        let written = templates.write(changes, sequence, &mut batch);
         let bytes = batch.bytes();
         store.commit(batch, Durability::Process).unwrap();
-        templates.apply(&written);
+        templates.apply(written);
         bytes
     }
 
@@ -281,21 +288,21 @@ mod tests {
         let store = Memory::default();
         let templates = Templates::new(usize::MAX);
         let mut bytes = 0;
-        for number in 0..1_500_u32 {
+        for number in 0..7_000_u32 {
             let pages = [(site(number % 2), page(number))];
             bytes += commit(&templates, &store, &pages, u64::from(number));
         }
-        // Twenty new lines of 20 bytes, written twice, and some of the frame.
-        assert!(bytes / 1_500 < 2_000, "{} bytes a page", bytes / 1_500);
+        // Twenty new lines of four bytes, some of the frame, and whole templates now and then.
+        assert!(bytes / 7_000 < 160, "{} bytes a page", bytes / 7_000);
         let rows = store.range(Table::Templates, &[], &[], 10_000).unwrap();
-        assert!(rows.len() < 1_500, "{} rows", rows.len());
+        assert!(rows.len() < 3_000, "{} rows", rows.len());
         for at in 0..2 {
             let kept = templates.get(&site(at), &store).unwrap();
             let read = Templates::new(0).get(&site(at), &store).unwrap();
             let (kept, read) = (Seen::new(&kept, None), Seen::new(&read, None));
-            assert_eq!(kept.pages(), 750);
-            assert_eq!(read.pages(), 750);
-            for line in 0..31_000 {
+            assert_eq!(kept.pages(), 3_500);
+            assert_eq!(read.pages(), 3_500);
+            for line in 0..150_000 {
                 let both = [kept, read].map(|it| it.standing(line, 1, true, false));
                 assert_eq!(both[0], both[1], "line {line}");
                 assert_eq!(kept.knows(line), read.knows(line), "line {line}");
@@ -333,10 +340,8 @@ mod tests {
         }
         for number in 0..2 {
             let known = read(&site(number), &store).unwrap();
-            let bytes = known.template.encoded_bytes();
-            assert!(bytes > 200_000, "{bytes}");
-            let part = bytes / PART_IF_READ;
-            assert!(known.pending_bytes <= part + 5_000 && !known.pending.is_empty());
+            assert!(known.template.len() > 11_000, "{}", known.template.len());
+            assert!(known.counted < known.template.len() && !known.pending.is_empty());
         }
     }
 

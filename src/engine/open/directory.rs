@@ -15,7 +15,7 @@ pub(super) const OLDEST: u32 = 11;
 
 /// The format that this version writes: it rises when a row or a file changes its form, and
 /// `migrate` gets a step.
-pub(super) const FORMAT: u32 = 15;
+pub(super) const FORMAT: u32 = 16;
 
 /// Name of the file that says which versions of gleaner may open the directory.
 const VERSION_FILE: &str = "version";

@@ -1,15 +1,19 @@
 //! The lines of a site: a bounded table of cells in which new lines replace those that were on the
 //! fewest pages.
 
+use super::bits::{BitReader, BitWriter};
 use super::{CONTEXTS, FORGET_AFTER, SAMPLE, mix};
 
 /// Maximum number of lines remembered per site.
 pub const MAX_CELLS: usize = 16_384;
-/// Size of a cell as bytes.
+/// Size of a cell as bytes before format 16.
 pub(super) const CELL_BYTES: usize = 20;
 /// Cells among which a new line finds its place.
 const WAYS: usize = 32;
 const MAX_SETS: usize = MAX_CELLS / WAYS;
+
+/// Bits of the number of one in a bitmap of 32.
+const BIT: u32 = 5;
 
 /// What is known of one line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -63,19 +67,44 @@ impl Cell {
         }
     }
 
-    pub(super) fn to_bytes(self) -> [u8; CELL_BYTES] {
-        let mut bytes = [0; CELL_BYTES];
-        let numbers = [
-            self.line,
-            self.headlines,
-            self.remainders,
-            self.pages,
-            self.seen,
-        ];
-        for (into, number) in bytes.as_chunks_mut::<4>().0.iter_mut().zip(numbers) {
-            *into = number.to_le_bytes();
+    /// Writes what is known of a line of a template of so many pages. Most were on one page.
+    pub(super) fn write(&self, pages: u32, bits: &mut BitWriter) {
+        let is_rare = self.pages == 1
+            && self.remainders.is_power_of_two()
+            && self.headlines.count_ones() <= 1;
+        bits.bits(u64::from(is_rare), 1);
+        if is_rare {
+            let headline = self.headlines.checked_ilog2();
+            bits.bits(u64::from(headline.is_some()), 1);
+            if let Some(bit) = headline {
+                bits.bits(u64::from(bit), BIT);
+            }
+            bits.bits(u64::from(self.remainders.trailing_zeros()), BIT);
+        } else {
+            bits.bits(u64::from(self.headlines), u32::BITS);
+            bits.bits(u64::from(self.remainders), u32::BITS);
+            bits.small(self.pages);
         }
-        bytes
+        let age = pages.saturating_sub(self.seen);
+        bits.bits(u64::from(age), width(pages));
+    }
+
+    /// Reads what [`write`](Self::write) wrote.
+    pub(super) fn read(line: u32, pages: u32, bits: &mut BitReader<'_>) -> Option<Self> {
+        let mut cell = Self::new(line);
+        if bits.bits(1)? == 1 {
+            if bits.bits(1)? == 1 {
+                cell.headlines = 1 << bits.bits(BIT)?;
+            }
+            cell.remainders = 1 << bits.bits(BIT)?;
+            cell.pages = 1;
+        } else {
+            cell.headlines = bits.bits(u32::BITS)? as u32;
+            cell.remainders = bits.bits(u32::BITS)? as u32;
+            cell.pages = bits.small()?;
+        }
+        cell.seen = pages.checked_sub(bits.bits(width(pages))? as u32)?;
+        Some(cell)
     }
 
     pub(super) fn from_bytes(bytes: &[u8; CELL_BYTES]) -> Self {
@@ -215,15 +244,14 @@ impl Cells {
         }
     }
 
-    /// Takes the cells of a whole table, each of another line, in the order in which
-    /// [`iter`](Self::iter) gave them: one after the other, without looking for any.
-    pub(super) fn of_whole(cells: &[[u8; CELL_BYTES]]) -> Self {
+    /// Takes the cells of a whole table, each of another line: one after the other, without looking
+    /// for any.
+    pub(super) fn of_whole(cells: &[Cell]) -> Self {
         let mut all = Self {
             sets: vec![Set::empty(); sets_for(cells.len())],
             len: 0,
         };
-        for cell in cells {
-            let cell = Cell::from_bytes(cell);
+        for cell in cells.iter().copied() {
             let place = all.place(cell.line);
             match all.sets.get_mut(place) {
                 Some(set) if (set.len as usize) < WAYS => {
@@ -264,6 +292,11 @@ impl Cells {
     pub(super) fn memory_bytes(&self) -> usize {
         self.sets.len() * size_of::<Set>()
     }
+}
+
+/// Returns the number of bits that the age of a line takes, in pages, if so many were counted.
+fn width(pages: u32) -> u32 {
+    u32::BITS - pages.leading_zeros()
 }
 
 /// Returns a number of sets in which so many cells most likely find room.
@@ -310,8 +343,6 @@ mod tests {
         // The newest of each set are there.
         assert!(cells.get(99_999).is_some() && cells.get(0).is_none());
         assert_eq!(cells.iter().count(), cells.len());
-        let bytes = cell(7, 8, 9).to_bytes();
-        assert_eq!(Cell::from_bytes(&bytes), cell(7, 8, 9));
     }
 
     #[test]
@@ -329,8 +360,9 @@ mod tests {
         for number in [0, 1, 30, 40, 500, 3_000, 9_000, 16_000, 90_000] {
             let mut grown = Cells::default();
             (0..number).for_each(|line| grown.put(cell(line, 1, line), line));
-            let bytes: Vec<_> = grown.iter().map(Cell::to_bytes).collect();
-            let read = Cells::of_whole(&bytes);
+            let mut written: Vec<_> = grown.iter().collect();
+            written.sort_unstable_by_key(|cell| cell.line);
+            let read = Cells::of_whole(&written);
             assert!(read.memory_bytes() <= grown.memory_bytes(), "{number}");
             assert_eq!(read.len(), grown.len());
             assert!((0..number).all(|line| read.get(line) == grown.get(line)));

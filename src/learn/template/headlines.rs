@@ -51,6 +51,15 @@ impl Layouts {
         known.map(|(_, headlines)| headlines)
     }
 
+    /// Returns the place of a layout, and the layout of a place.
+    pub(super) fn place(&self, layout: u32) -> Option<usize> {
+        self.0.iter().position(|(known, _)| *known == layout)
+    }
+
+    pub(super) fn at(&self, place: usize) -> Option<u32> {
+        self.0.get(place).map(|(layout, _)| *layout)
+    }
+
     pub(super) fn pages(&self, layout: u32) -> u32 {
         self.of(layout).map_or(0, |headlines| headlines.pages)
     }
