@@ -233,15 +233,14 @@ impl WarcArchive {
         self.tail
     }
 
-    /// Goes on with segment `segment`, if that is further on: numbers in between are left to others.
-    /// Returns the first number and the one behind the last that are left out.
+    /// Goes on with segment `segment`, if that is further on, and returns the numbers that are left
+    /// out: from, to (without).
     pub fn skip_to(&mut self, segment: u32) -> Result<Option<(u32, u32)>> {
         if self.tail.segment >= segment {
             return Ok(None);
         }
         self.close()?;
-        let from = self.tail.segment;
-        self.tail = Tail { segment, offset: 0 };
+        let from = std::mem::replace(&mut self.tail, Tail { segment, offset: 0 }).segment;
         Ok((from < segment).then_some((from, segment)))
     }
 

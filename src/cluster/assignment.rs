@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Returns who is to own each shard, by who owns it now (none, or one that is not there, for a shard
-/// that is free): each worker owns as many as any other, or one more, and no shard moves that need
-/// not. `workers` are in ascending order, each once; without any, nobody owns a shard.
+/// Returns who is to own each shard, by who owns it now (none, or one that is not there, for a
+/// shard that is free): each worker owns as many as any other, or one more, and no shard moves that
+/// need not. `workers` are in ascending order, each once; without any, nobody owns a shard.
 pub(super) fn wish<'a>(owners: &[Option<&'a str>], workers: &[&'a str]) -> Vec<Option<&'a str>> {
     if workers.is_empty() {
         return vec![None; owners.len()];

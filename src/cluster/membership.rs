@@ -1,7 +1,7 @@
 //! Who is there, who owns what, and what this worker is to do about it.
 //!
-//! No worker trusts the clock of another: one is taken for dead if its row did not change for
-//! a while by the clock of who looks (as leases of the Kinesis client library are counted). One that
+//! No worker trusts the clock of another: one is taken for dead if its row did not change for a
+//! while by the clock of who looks (as leases of the Kinesis client library are counted). One that
 //! cannot say that it is there stops making visits before that, so that whoever takes over finds
 //! hosts that nobody else visits.
 
@@ -139,12 +139,12 @@ impl Membership {
             })
             .collect();
         let wished = wish(&owned, &staying);
-        let is_done = |(shard, owner): (u16, &Option<&str>)| {
+        let is_done = |(shard, owner): (u16, Option<&str>)| {
             let beat = owner.and_then(|owner| alive.get(owner));
             beat.is_some_and(|beat| beat.done.contains(&shard))
         };
         let mut orders = Orders {
-            is_over: (0..).zip(&owned).all(is_done),
+            is_over: (0..).zip(owned.iter().copied()).all(is_done),
             ..Orders::default()
         };
         for (shard, (owned, wished)) in (0..).zip(owned.iter().zip(&wished)) {
@@ -233,7 +233,7 @@ impl Membership {
             self.beat = beat;
             return Ok(());
         }
-        // The last beat of a process that died may come late. Another one comes from one that lives.
+        // The last beat of a process that died may come late; another one, from one that lives.
         if read.process != self.beat.process && read.number > self.before {
             if self.is_contested {
                 return Err(Error::Moved);

@@ -3,8 +3,8 @@
 //! The crawl is cut into shards. A shard is a data directory whose commits go into a log of the
 //! engine first (`log`), and other workers follow that log into directories of their own. Who owns
 //! which shard is said by rows of the engine (`rows`); each worker says once a second that it is
-//! there, and takes over what has no owner any more (`membership`), so that each owns as many as any
-//! other (`assignment`). A `worker` is a process that does so.
+//! there, and takes over what has no owner any more (`membership`), so that each owns as many as
+//! any other (`assignment`). A `worker` is a process that does so.
 //!
 //! So far nothing passes from one shard to another: a crawl of several shards is several crawls.
 

@@ -57,8 +57,8 @@ impl Rows {
         Ok(self.read(OWNERS)?.1)
     }
 
-    /// Changes the owner of a shard by what `change` makes of it, unless that is `None`; it is asked
-    /// again if another worker changes one at the same time. Returns the owner then.
+    /// Changes the owner of a shard by what `change` makes of it, unless that is `None`; it is
+    /// asked again if another worker changes one at the same time. Returns the owner then.
     pub(super) fn change_owner(
         &self,
         shard: u16,

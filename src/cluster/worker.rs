@@ -63,8 +63,15 @@ pub enum Error {
         /// Its number.
         shard: u16,
         /// What is wrong.
-        source: engine::Error,
+        source: Box<engine::Error>,
     },
+}
+
+impl Error {
+    fn shard(shard: u16, source: engine::Error) -> Self {
+        let source = Box::new(source);
+        Self::Shard { shard, source }
+    }
 }
 
 /// A worker of a crawl.
@@ -157,7 +164,7 @@ impl Worker {
         let mut failed = None;
         for (shard, post) in std::mem::take(&mut self.posts) {
             if let Err(source) = post.join() {
-                failed.get_or_insert(Error::Shard { shard, source });
+                failed.get_or_insert(Error::shard(shard, source));
             }
         }
         result.and(failed.map_or(Ok(()), Err))
@@ -251,7 +258,7 @@ impl Worker {
                 Err(engine::Error::Store(store::Error::Stale)) => {
                     tracing::warn!(shard, "another worker has taken the shard over");
                 }
-                Err(source) => return Err(Error::Shard { shard, source }),
+                Err(source) => return Err(Error::shard(shard, source)),
             }
         }
         Ok(())
@@ -362,10 +369,8 @@ impl Post {
         work: impl FnOnce() -> Result<Option<Ending>, engine::Error> + Send + 'static,
     ) -> Result<Self, Error> {
         let thread = thread::Builder::new().name(format!("shard-{shard:02}"));
-        let thread = thread.spawn(work).map_err(|source| Error::Shard {
-            shard,
-            source: engine::Error::Threads(source),
-        })?;
+        let thread = thread.spawn(work);
+        let thread = thread.map_err(|error| Error::shard(shard, engine::Error::Threads(error)))?;
         Ok(Self {
             role,
             position,

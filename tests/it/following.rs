@@ -130,8 +130,8 @@ fn two_workers_that_take_over_from_each_other_have_what_one_has() {
     assert_eq!(left.pages, expected.pages);
     assert_eq!(left.answered, expected.answered);
     assert_eq!(left.clusters, expected.clusters);
-    // The head of a robots.txt is in its record only. Where that is on another disk, what is like it
-    // is stored once more.
+    // The head of a robots.txt is in its record only. Where that is on another disk, what is like
+    // it is stored once more.
     let mut payloads = left.payloads;
     for (payload, times) in &mut payloads {
         if payload.ends_with(" 404") {

@@ -84,7 +84,8 @@ impl World {
             match worker.having.is_leaving {
                 true => assert_eq!(own.len(), 0, "{name}"),
                 false => {
-                    assert!((shards / staying..=shards.div_ceil(staying)).contains(&own.len()))
+                    let fair = shards / staying..=shards.div_ceil(staying);
+                    assert!(fair.contains(&own.len()), "{name}: {own:?}");
                 }
             }
         }

@@ -3,13 +3,13 @@
 //!
 //! [`DataDirectory`] says which process has the directory, `migrate` brings its rows up to date,
 //! `standby` makes store, runs and documents agree (with `rebuild` and `refingerprint`), and
-//! `promote` begins to write; `following` does not, and applies what another process commits. A store that lost commits is noticed (`lost`), and repaired if the
-//! user wants that (`repair`). Where settings let a crawl go further, stored pages are read again
+//! `promote` begins to write. A directory may also follow a crawl that another process owns
+//! (`standby/following.rs`). A store that lost commits is noticed (`lost`), and repaired if the user
+//! wants that (`repair`). Where settings let a crawl go further, stored pages are read again
 //! (`widen`). Each of these may be killed and started again.
 
 mod directory;
 mod earlier;
-mod following;
 mod known;
 mod lock;
 pub(crate) mod lost;
@@ -30,9 +30,9 @@ mod widen;
 
 pub use directory::{DataDirectory, DirectoryError};
 pub(super) use earlier::archives_of;
-pub use following::{Following, Step as FollowStep};
 pub use known::known_files;
 pub use memory::MemoryPlan;
+pub use standby::{FollowStep, Following};
 pub(crate) use store::{features, is_begun, open_copy, open_store, read_secret};
 pub(super) use times::mend as mend_times;
 pub use widen::{Widened, WouldAdmit};

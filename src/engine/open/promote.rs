@@ -113,14 +113,9 @@ pub(super) fn promote(
     let mut archive = open_archive(warc.clone(), start(disk.archive), options)?;
     let texts = WarcOptions::texts_of(path, names.texts.clone());
     let mut texts = open_archive(texts, start(end_of_texts), options)?;
-    let ends = |archive: &WarcArchive, texts: &WarcArchive| (archive.end(), texts.end());
-    let disk = match take_numbers(&*store, (&mut archive, &mut texts))? {
-        Some(batch) => acknowledge(&*store, batch, disk, ends(&archive, &texts))?,
-        None if (disk.archive, end_of_texts) != ends(&archive, &texts) => {
-            acknowledge(&*store, Batch::new(), disk, ends(&archive, &texts))?
-        }
-        None => disk,
-    };
+    let batch = take_numbers(&*store, (&mut archive, &mut texts))?;
+    let ends = (archive.end(), texts.end());
+    let disk = acknowledge(&*store, batch, (disk, end_of_texts), ends)?;
     let texts = Shelf::open(Box::new(texts), &*store)?;
     if is_repairing {
         FetchLog::set_rest_aside(&path.join("log"), disk.log)?;
@@ -239,9 +234,10 @@ fn name_files(
 fn take_numbers(
     store: &dyn Store,
     (archive, texts): (&mut WarcArchive, &mut WarcArchive),
-) -> Result<Option<Batch>, Error> {
+) -> Result<Batch, Error> {
+    let mut batch = Batch::new();
     if store.get(Table::Meta, keys::meta::TAKEN_OVER)?.is_none() {
-        return Ok(None);
+        return Ok(batch);
     }
     let keepers = store.get(Table::Meta, keys::meta::KEEPERS)?;
     let keepers: u64 = keepers.map_or(Ok(0), |row| decode(Table::Meta, &row))?;
@@ -254,11 +250,10 @@ fn take_numbers(
     let mut others = OtherFiles::read(store)?;
     others.pages.extend(archive.skip_to(first)?);
     others.texts.extend(texts.skip_to(first)?);
-    let mut batch = Batch::new();
     batch.put(Table::Meta, keys::meta::KEEPERS, encode(&keeper));
     batch.put(Table::Meta, keys::meta::OTHERS, encode(&others));
     batch.delete(Table::Meta, keys::meta::TAKEN_OVER);
-    Ok(Some(batch))
+    Ok(batch)
 }
 
 /// Makes the files whole that this disk has from when it owned the crawl: records that were never
@@ -284,7 +279,7 @@ pub(super) fn close_files(
         *closed = archive.sync()?;
     }
     let [pages, texts] = closed;
-    acknowledge(store, Batch::new(), disk, (pages, texts))
+    acknowledge(store, Batch::new(), (disk, end_of_texts), (pages, texts))
 }
 
 /// Lets the store know of files that a run has closed before it was killed: nothing more is
@@ -292,13 +287,13 @@ pub(super) fn close_files(
 fn acknowledge(
     store: &dyn Store,
     mut batch: Batch,
-    disk: DiskState,
+    (mut disk, known_texts): (DiskState, Tail),
     (pages, texts): (Tail, Tail),
 ) -> Result<DiskState, Error> {
-    let disk = DiskState {
-        archive: pages,
-        ..disk
-    };
+    if batch.is_empty() && (disk.archive, known_texts) == (pages, texts) {
+        return Ok(disk);
+    }
+    disk.archive = pages;
     batch.put(Table::Meta, keys::meta::DISK, encode(&disk));
     batch.put(Table::Meta, keys::meta::TEXTS, encode(&texts));
     store.commit(batch, Durability::Disk)?;

@@ -5,6 +5,8 @@
 //! log are not touched: a [`Standby`] may follow a crawl that another process commits, by applying
 //! its deltas, and becomes a committer by [`promote`](super::promote::promote).
 
+mod following;
+
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::Arc;
@@ -27,6 +29,8 @@ use crate::frontier::SeenSet;
 use crate::rows::{ArchiveNames, CrawlState, Delta, DiskState};
 use crate::store::{Batch, Durability, Store, Table, decode, encode, for_each, keys};
 use crate::url::Identity;
+
+pub use following::{Following, Step as FollowStep};
 
 /// Store, runs and documents of a crawl, up to the last commit.
 pub(crate) struct Standby {

@@ -267,9 +267,7 @@ impl Scheduler {
                     if self.only_parked_are_left() {
                         return Next::End(Ending::Drained);
                     }
-                    let why = if paused {
-                        Held::Paused
-                    } else if !self.has_right() {
+                    let why = if paused || !self.has_right() {
                         Held::Paused
                     } else if held {
                         Held::Disk

@@ -69,7 +69,7 @@ impl Follower {
     ///
     /// [`Error::Outdated`] if what follows is gone from the log, or the log has lost what the store
     /// has and went on from elsewhere: a new copy is needed.
-    pub fn next(&mut self) -> Result<Followed> {
+    pub fn step(&mut self) -> Result<Followed> {
         let (at, bytes) = match self.reach.log.next(self.after) {
             Ok(Some(next)) => next,
             Ok(None) => return Ok(Followed::AtEnd),

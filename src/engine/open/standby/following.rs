@@ -8,12 +8,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::directory::{DataDirectory, FORMAT};
-use super::lost;
-use super::memory::MemoryPlan;
-use super::promote::close_files;
-use super::standby::Standby;
-use super::store::{features, open_or_create};
+use super::super::directory::{DataDirectory, FORMAT};
+use super::super::lost;
+use super::super::memory::MemoryPlan;
+use super::super::promote::close_files;
+use super::super::store::{features, open_or_create};
+use super::Standby;
 use crate::engine::Options;
 use crate::engine::commit::{CheckpointLimits, Checkpoints, Site};
 use crate::engine::error::Error;
@@ -84,7 +84,7 @@ impl Following {
     /// [`store::Error::Outdated`] if the directory needs a new copy, and what goes wrong on this
     /// disk.
     pub fn step(&mut self) -> Result<Step, Error> {
-        let followed = self.follower.next()?;
+        let followed = self.follower.step()?;
         if !self.has_closed && self.follower.had_others() {
             self.has_closed = true;
             self.close_files()?;
