@@ -22,6 +22,7 @@ mod history;
 mod hold;
 mod learned;
 mod left_out;
+mod lines;
 mod messages;
 mod open;
 mod options;
