@@ -23,6 +23,7 @@ mod hold;
 mod learned;
 mod lease;
 mod left_out;
+mod lines;
 mod messages;
 mod open;
 mod options;

@@ -1,5 +1,5 @@
-//! The observer of a run: the status file, for processes other than the one that crawls, and the
-//! history.
+//! The observer of a run: the status file, for processes other than the one that crawls, the
+//! history, and the end of what is told of a run.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -110,6 +110,7 @@ impl Observer {
     /// commits.
     pub(crate) fn write_end(&self, complete: bool) -> Result<(), Error> {
         Historian::new(self.watch.clone(), self.clock.now()).note(self.clock.now(), true);
+        self.watch.events().end();
         self.write(false, complete, 0)
     }
 

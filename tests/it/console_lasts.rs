@@ -154,34 +154,77 @@ fn who_follows_goes_on_behind_a_kill() {
     let mut read: Vec<Value> = Vec::new();
     let pages = console.follow("/api/v1/pages?follow=1&text=0");
     let reader = std::thread::spawn(move || pages.collect::<Vec<_>>());
-    console.post("/api/v1/pause", &json!({}));
-    console.post("/api/v1/resume", &json!({}));
-    let mut events = console.follow("/api/v1/events?follow=1");
-    let first = events.next().expect("something has happened");
-    let known = text(&first, "id").to_owned();
     assert!(web.wait_for_requests(60, PATIENCE));
     console.running.signal(Signal::KILL);
     console.running.end().expect(137);
     read.extend(reader.join().expect("readers do not panic"));
-    drop(events);
 
     // Nothing of what was sent is lost or sent again.
     let console = started(crawl.gleaner(&["daemon"]));
     let count = read.len() + 20;
     read.extend(console.pages_behind(&read).take(20));
     assert_eq!(read.len(), count);
-    // Events end with a process: who knew one of an earlier is told at once that some are missing,
-    // and once.
-    let path = format!("/api/v1/events?follow=1&after={known}");
-    let mut events = console.follow(&path);
-    let missed = events.next().expect("it is told at once");
-    assert_eq!(missed["kind"], "missed");
-    assert_eq!(missed["after"], json!(known));
-    console.post("/api/v1/pause", &json!({}));
-    let told: Vec<Value> = events.take_while(|it| it["kind"] != "pause").collect();
-    assert!(told.iter().all(|it| it["kind"] != "missed"), "{told:?}");
-
     misses_none_to_the_end(console, &crawl, read);
+}
+
+#[test]
+fn who_follows_events_goes_on_behind_a_kill_and_a_stop() {
+    let crawl = Place::new();
+    let web = Web::start(vec![endless()]);
+    let console = daemon(&crawl, &[&web.url(0, "/0")]);
+    console.post("/api/v1/pause", &json!({}));
+    let mut events = console.follow("/api/v1/events?follow=1");
+    let mut told: Vec<Value> = vec![events.next().expect("something has happened")];
+    let mut expected = vec!["pause"];
+    // Its reader is gone, and the crawl goes on, ends in one way or the other, and begins again.
+    drop(events);
+    let mut console = Some(console);
+    for is_killed in [true, false, true] {
+        let ending = console.take().expect("it runs");
+        ending.post("/api/v1/resume", &json!({}));
+        ending.post("/api/v1/pause", &json!({}));
+        expected.extend(["resume", "pause"]);
+        match is_killed {
+            true => {
+                ending.running.signal(Signal::KILL);
+                ending.running.end().expect(137);
+            }
+            false => {
+                ending.running.signal(Signal::TERM);
+                ending.running.end().expect(0);
+            }
+        }
+        let next = started(crawl.gleaner(&["daemon"]));
+        let known = told.last().map(|it| text(it, "id").to_owned());
+        let path = format!("/api/v1/events?after={}", known.unwrap_or_default());
+        told.extend(next.follow(&path));
+        console = Some(next);
+    }
+    let console = console.expect("it runs");
+    // Each was told once, and nothing was missed.
+    let all: Vec<Value> = console.follow("/api/v1/events").collect();
+    assert_eq!(told, all);
+    let ours = ["pause", "resume"];
+    let kinds = told.iter().map(|it| text(it, "kind"));
+    let kinds: Vec<&str> = kinds.filter(|it| ours.contains(it)).collect();
+    assert_eq!(kinds, expected);
+    // It is no part of what a crawl stands on, nor is a file that is none.
+    console.stop();
+    assert!(crawl.ask(&["check"]).expect(0).stdout.contains("sound"));
+    let log = crawl.data().join("log");
+    let mut file = fs::read(log.join("events.jsonl")).expect("there are events");
+    let end = file.len() - file.len() / 2;
+    file.splice(10..end, *b"nothing that anyone can read\n");
+    fs::write(log.join("events.jsonl"), file).expect("it is ours");
+    assert!(crawl.ask(&["check"]).expect(0).stdout.contains("sound"));
+    let console = started(crawl.gleaner(&["daemon"]));
+    let known = text(&told[0], "id");
+    let path = format!("/api/v1/events?after={known}");
+    let missed: Vec<Value> = console.follow(&path).take(1).collect();
+    assert_eq!(missed[0]["kind"], "missed");
+    let said = console.stop().stderr;
+    assert!(said.contains("events.jsonl.unreadable"), "{said}");
+    assert!(log.join("events.jsonl.unreadable").exists());
 }
 
 #[test]

@@ -11,8 +11,8 @@ use gleaner::engine::LogLine;
 /// Every line of a fetch log, in order.
 pub(crate) fn log(data: &Path) -> Vec<LogLine> {
     let mut files = files(&data.join("log"), "jsonl");
-    // Beside it is the history of the crawl.
-    files.retain(|file| !file.ends_with("history.jsonl"));
+    // Beside it are the history of the crawl and its events.
+    files.retain(|file| !file.ends_with("history.jsonl") && !file.ends_with("events.jsonl"));
     // `fetch-000001.jsonl` and so on come before `fetch.jsonl`.
     files.sort();
     files

@@ -96,7 +96,8 @@ function take(line) {
     return;
   }
   if (event.kind === 'missed') {
-    last = event.next ?? last;
+    // It comes next, so what is known is the one before it.
+    if (event.next) last = String(BigInt(event.next) - 1n);
     tell({ gap: event });
   } else if (event.id) {
     last = event.id;

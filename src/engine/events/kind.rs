@@ -1,11 +1,20 @@
 //! Kinds of events, by which readers choose.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 /// Kinds of events.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, IntoStaticStr, schemars::JsonSchema,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    schemars::JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]

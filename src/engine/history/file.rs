@@ -10,20 +10,17 @@
 //! some 16 MB, and each further year 0.1 MB.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{
-    self, BufRead as _, BufReader, BufWriter, Read as _, Seek as _, SeekFrom, Write as _,
-};
+use std::io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
 
 use super::figures::{MAX_NAME, MAX_SERIES, Row, UNKNOWN};
+use crate::engine::lines;
 
 /// Name of the file in the directory of the log.
 const NAME: &str = "history.jsonl";
-/// Maximum length of a line that is read, in bytes.
-const MAX_LINE: u64 = 16 << 10;
 
 /// From which age on how many milliseconds have one row.
 const THINNING: [(Duration, u64); 3] = [
@@ -48,35 +45,22 @@ enum Line {
 /// Reads the file row by row, each with the names of its values. A file that is not there has no
 /// rows.
 pub(super) fn read(path: &Path, row: &mut dyn FnMut(&[String], Row)) -> io::Result<()> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    let mut reader = BufReader::new(file);
     let mut names = Vec::new();
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        if (&mut reader).take(MAX_LINE).read_until(b'\n', &mut line)? == 0 {
-            return Ok(());
+    lines::read(path, &mut |line| match serde_json::from_slice(line) {
+        Ok(Line::Names { series }) => {
+            let is_bounded = series.len() <= MAX_SERIES;
+            let is_good = is_bounded && series.iter().all(|name| name.len() <= MAX_NAME);
+            names = if is_good { series } else { Vec::new() };
         }
-        match serde_json::from_slice(&line) {
-            Ok(Line::Names { series }) => {
-                let is_bounded = series.len() <= MAX_SERIES;
-                let is_good = is_bounded && series.iter().all(|name| name.len() <= MAX_NAME);
-                names = if is_good { series } else { Vec::new() };
+        Ok(Line::Row(values)) if values.len() == names.len() + 1 => {
+            let mut values = values.into_iter();
+            if let Some(Some(time)) = values.next() {
+                let values = values.map(|value| value.unwrap_or(UNKNOWN)).collect();
+                row(&names, Row { time, values });
             }
-            Ok(Line::Row(values)) if values.len() == names.len() + 1 => {
-                let mut values = values.into_iter();
-                if let Some(Some(time)) = values.next() {
-                    let values = values.map(|value| value.unwrap_or(UNKNOWN)).collect();
-                    row(&names, Row { time, values });
-                }
-            }
-            _ => {}
         }
-    }
+        _ => {}
+    })
 }
 
 /// Appends a row, and before it the names of its values if they are not those of the last one. What

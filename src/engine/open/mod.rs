@@ -55,7 +55,7 @@ pub(super) fn open(directory: &DataDirectory, options: &Options) -> Result<Commi
         features: store::features(&*rows.0, options)?,
         ..options.clone()
     };
-    let shared = Shared::new(&*rows.0, &rows.1, options)?;
+    let shared = Shared::new(&*rows.0, &rows.1, options, path)?;
     let standby = Standby::open(path, rows, options, &mut failpoint)?;
     let is_repairing = standby.is_repairing;
     let mut committer = promote(standby, path, options, failpoint, shared)?;

@@ -58,6 +58,7 @@ impl Shared {
         store: &dyn Store,
         state: &CrawlState,
         options: &Options,
+        path: &Path,
     ) -> Result<Self, Error> {
         Ok(Self {
             policies: options.policies.clone().share(),
@@ -68,7 +69,7 @@ impl Shared {
             saved: watch::Sender::new(saved(store, state)?),
             held: watch::Sender::new(Arc::new(HeldHosts::read(store)?)),
             meters: Meters::default(),
-            events: Events::new(Clock::start().now()),
+            events: Events::open(path, Clock::start().now()),
         })
     }
 }

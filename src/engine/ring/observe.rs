@@ -346,7 +346,7 @@ impl Watch {
         &self.history
     }
 
-    /// Returns the events of this run.
+    /// Returns the events of the crawl.
     pub fn events(&self) -> &Events {
         &self.events
     }

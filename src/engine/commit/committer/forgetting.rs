@@ -8,6 +8,7 @@ use crate::dedup::DocumentId;
 use crate::engine::Error;
 use crate::engine::again::{file_gone, forget_robots_document, retire};
 use crate::engine::commit::write_set::WriteSet;
+use crate::engine::events::MAX_TEXT;
 use crate::engine::forget::part::{ForgetCursor, ForgetDone, ForgetPart, Found, What};
 use crate::engine::forget::selected::{Forgetting, Selected, of_record};
 use crate::engine::visit::{Analysed, Receipt};
@@ -335,6 +336,18 @@ impl Takedown<'_> {
             }
         }
         set.batch.delete(Table::Meta, keys::meta::FORGETTING);
+        let names = |word: &str| selected.has(word.trim_end_matches([',', ':', ';']));
+        let has_host = |host: &str| HostKey::parse(host).is_some_and(|it| selected.has_host(&it));
+        // A URL that was cut off may be one of them.
+        let is_cut = |text: &str| {
+            let last = text.rsplit(' ').next().unwrap_or_default();
+            text.len() + 3 >= MAX_TEXT && last.starts_with("http")
+        };
+        self.committer.events.forget(&|event| {
+            event.host.as_deref().is_some_and(has_host)
+                || event.text.split(' ').any(names)
+                || is_cut(&event.text)
+        });
         self.committer.write(set)?;
         self.committer.is_forgetting = false;
         self.committer.tell_closed();
