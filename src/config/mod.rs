@@ -335,6 +335,7 @@ impl Config {
             repair: false,
             opening: Opening::default(),
             log: None,
+            shard: None,
             failpoint: None,
         })
     }
