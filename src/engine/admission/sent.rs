@@ -124,7 +124,12 @@ fn admit_sent(gate: &Gate, link: &SentLink, group: &mut Group<'_>) -> Result<(),
         return Ok(());
     };
     let host = HostKey::of(&url);
-    for (id, url) in &link.pages {
+    // A requisite may come back to the shard of its page, which has that page's record.
+    let is_own = |url: &str| {
+        let url = url::parse(url);
+        url.is_ok_and(|url| gate.shards.is_own(&HostKey::of(&url)))
+    };
+    for (id, url) in link.pages.iter().filter(|(_, url)| !is_own(url)) {
         let set = &mut group.set;
         let (store, batch) = (&*set.store, &mut set.batch);
         set.exchanged.note_page((*id, url), store, batch)?;

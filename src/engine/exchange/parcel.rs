@@ -129,7 +129,11 @@ pub(crate) fn waiting(
     (to, after): (u16, u64),
     most_bytes: usize,
 ) -> Result<Option<Parcel>, Error> {
-    let from = keys::outbox(to, after.saturating_add(1));
+    let row = store.get(Table::Meta, &keys::sent(to))?;
+    let row = row.map(|row| decode(Table::Meta, &row)).transpose()?;
+    // Reading begins behind what has left, so that it does not walk over its tombstones.
+    let (_, gone): (u64, u64) = row.unwrap_or_default();
+    let from = keys::outbox(to, after.max(gone).saturating_add(1));
     let rows = store.range(Table::Outbox, &keys::outbox_to(to), &from, MAX_MESSAGES)?;
     let mut parcel: Option<Parcel> = None;
     let mut bytes = 0;
