@@ -336,6 +336,7 @@ impl Config {
             opening: Opening::default(),
             log: None,
             lease: None,
+            shard: None,
             failpoint: None,
         })
     }

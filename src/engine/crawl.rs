@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::clock::Clock;
 use super::commit::Committer;
+use super::exchange::{Counts, Post};
 use super::forget;
 use super::history::History;
 use super::ring::Open;
@@ -46,6 +47,7 @@ pub struct Crawl {
     pub(super) unknown_until: Option<Moment>,
     pub(super) control: Control,
     pub(super) commands: mpsc::Receiver<Command>,
+    pub(super) exchanged: watch::Sender<Arc<Counts>>,
     pub(super) plan: MemoryPlan,
     pub(super) handover: watch::Sender<Vec<HandoverState>>,
     pub(super) history: History,
@@ -90,6 +92,7 @@ impl Crawl {
             options.clone(),
             committer.events.clone(),
         );
+        let exchanged = watch::Sender::new(committer.exchange.counts());
         Ok(Self {
             directory,
             options,
@@ -100,6 +103,7 @@ impl Crawl {
             unknown_until,
             control,
             commands,
+            exchanged,
             plan,
             handover: watch::Sender::default(),
             history: History::open(path.as_ref(), Clock::start().now()),
@@ -137,6 +141,23 @@ impl Crawl {
     /// Returns a handle to send commands to the run. Commands wait until the run begins.
     pub fn control(&self) -> Control {
         self.control.clone()
+    }
+
+    /// Returns the post of the crawl, if it is one of several shards. What is handed in waits until
+    /// the run begins.
+    #[doc(hidden)]
+    pub fn post(&self) -> Option<Post> {
+        let shards = self.committer.exchange.shards;
+        let post = || {
+            let counts = self.exchanged.subscribe();
+            Post::new(
+                shards,
+                self.control.commands(),
+                &self.committer.store,
+                counts,
+            )
+        };
+        (!shards.is_one()).then(post)
     }
 
     /// Ends a run that has nothing to do, and returns its summary. A run that was killed when all
@@ -297,6 +318,9 @@ impl Crawl {
     /// task of an asynchronous runtime.
     pub fn run_blocking(self, limits: &RunLimits, stop: &StopHandle) -> Result<Summary, Error> {
         let watch = self.watch();
+        // Seeds were added since the crawl was opened.
+        self.exchanged
+            .send_replace(self.committer.exchange.counts());
         let open = Open {
             directory: self.directory,
             options: self.options,
@@ -305,6 +329,7 @@ impl Crawl {
             memory: self.memory,
             unknown_until: self.unknown_until.filter(|_| self.resumed),
             commands: self.commands,
+            exchanged: self.exchanged,
             pages_bytes: self.plan.pages,
             handover: self.handover,
         };

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::hold::TooManyHeld;
 use super::messages::{Over, Stopped};
 use super::open::{DirectoryError, MemoryPlan};
+use crate::frontier::Shards;
 use crate::journal::{LogError, Position};
 use crate::{archive, dedup, fetch, runs, store};
 
@@ -110,6 +111,18 @@ pub enum Error {
         then: String,
         /// The new description.
         now: String,
+    },
+    /// The directory is of another shard than is meant.
+    #[error(
+        "{path} is shard {} of {} of a crawl, and {meant}; use the directory of the shard that is meant, with the worker of its crawl", .is.own(), .is.count()
+    )]
+    Shard {
+        /// The data directory.
+        path: PathBuf,
+        /// The shard that it is.
+        is: Shards,
+        /// What speaks against it.
+        meant: String,
     },
     /// The structures of the crawl do not fit into `state.max_memory`.
     #[error(

@@ -356,7 +356,7 @@ impl Found {
             match &**name {
                 // Over a budget; its setting is among the above, or older than their rows. What is
                 // still deferred is told by its kind.
-                "admitted" | "known" | "host-budget" | "domain-budget" | DEFERRED => {}
+                "admitted" | "sent" | "known" | "host-budget" | "domain-budget" | DEFERRED => {}
                 "links-cut" => {
                     let pages = (OmissionGroup::NotFollowed, OmissionUnit::Pages);
                     self.add(pages, (name, None), *count, row.example, WHY);

@@ -16,6 +16,8 @@ mod crawl;
 mod error;
 mod event;
 mod events;
+#[doc(hidden)]
+pub mod exchange;
 mod failpoint;
 mod forget;
 mod history;
@@ -70,7 +72,7 @@ pub use open::{
     known_files,
 };
 pub(crate) use open::{features, is_begun, lost, open_copy, open_store};
-pub use options::{ArchiveOptions, LiveOptions, Options, RunLimits};
+pub use options::{ArchiveOptions, LiveOptions, Options, RunLimits, ShardOptions};
 pub use requeue::{PutBack, Retried, RetryCursor, RetryFilter, RetryHosts};
 pub use ring::control::Control;
 pub use ring::converter::{ConvertOptions, Converter};

@@ -13,11 +13,11 @@ use super::ring::converter::ConvertOptions;
 use crate::archive::{DigestAlgorithm, DuplicateBodies, StorePolicy};
 use crate::dedup::{Features, Rules};
 use crate::fetch::{CookieFile, FetchOptions};
-use crate::frontier::{Limits, Policies, RevisitPolicy, ScopeKind, SeenOptions};
+use crate::frontier::{Limits, Policies, RevisitPolicy, ScopeKind, SeenOptions, Shards};
 use crate::handover::HandoverOptions;
 use crate::page::PageOptions;
 use crate::store::CommitLog;
-use crate::url::Canonicalizer;
+use crate::url::{Canonicalizer, Secret};
 
 /// Everything that a run depends on, composed of the rooms' own options.
 ///
@@ -93,9 +93,21 @@ pub struct Options {
     /// Without which no visit is made, where another worker may take the crawl over.
     #[doc(hidden)]
     pub lease: Option<Lease>,
+    /// Which shard of a crawl this is, if it has several.
+    #[doc(hidden)]
+    pub shard: Option<ShardOptions>,
     /// Where the process kills itself, in tests.
     #[doc(hidden)]
     pub failpoint: Option<Failpoint>,
+}
+
+/// One shard of a crawl.
+#[derive(Debug, Clone)]
+pub struct ShardOptions {
+    /// How many there are, and which it is.
+    pub shards: Shards,
+    /// The secret of the crawl: all shards have the same, so that a URL has one id.
+    pub secret: Secret,
 }
 
 /// The options that can be changed while a crawl runs.

@@ -105,6 +105,7 @@ pub(crate) fn options() -> Options {
         opening: Opening::default(),
         log: None,
         lease: None,
+        shard: None,
         failpoint: None,
     }
 }
@@ -202,8 +203,9 @@ impl World {
         let (place, queued) = found
             .next()
             .unwrap_or_else(|| panic!("{url} is not queued"));
-        let mut visit = self.analysed(url, Some(place), None, answer);
-        visit.fetched.task.queued = queued;
+        let mut fetched = self.fetched(url, Some(place), None, answer);
+        fetched.task.queued = queued;
+        let visit = self.read(fetched);
         self.commit(vec![Entry::Visit(Box::new(visit))]);
     }
 
@@ -256,6 +258,17 @@ impl World {
         validators: Option<Validators>,
         answer: &Answer,
     ) -> Analysed {
+        let fetched = self.fetched(url, place, validators, answer);
+        self.read(fetched)
+    }
+
+    fn fetched(
+        &mut self,
+        url: &str,
+        place: Option<Place>,
+        validators: Option<Validators>,
+        answer: &Answer,
+    ) -> Fetched {
         self.now += 1_000;
         let now = Moment(self.now);
         let parsed = parse(url).unwrap();
@@ -263,10 +276,25 @@ impl World {
         let outcome = match answer {
             Answer::Silence => Outcome::Failed(Failure::new(FailureClass::Timeout, "no answer")),
             Answer::Same => exchange(started, 304, ""),
+            Answer::Moved(to) => {
+                let mut outcome = exchange(started, 301, "");
+                if let Outcome::Exchange(exchange) = &mut outcome {
+                    let location = ("location".to_owned(), to.clone().into_bytes());
+                    exchange.headers.push(location);
+                }
+                outcome
+            }
+            Answer::Style(text) => {
+                let mut outcome = exchange(started, 200, text);
+                if let Outcome::Exchange(exchange) = &mut outcome {
+                    exchange.headers[0].1 = b"text/css".to_vec();
+                }
+                outcome
+            }
             Answer::Status(status) => exchange(started, *status, "nothing here"),
             Answer::Page(html) => exchange(started, 200, html),
         };
-        let fetched = Fetched {
+        Fetched {
             earlier: None,
             task: FetchTask {
                 robots_redirect: None,
@@ -287,7 +315,10 @@ impl World {
             was_handed_out: true,
             reservation: Reservation::default(),
             turn: Turn::default(),
-        };
+        }
+    }
+
+    fn read(&mut self, fetched: Fetched) -> Analysed {
         let reader = Reader::new(&self.committer().gate.identity.clone(), &self.options);
         let policies = self.committer().gate.policies.clone();
         Analysts::new(reader, policies).analyse(fetched)
@@ -451,6 +482,10 @@ pub(crate) enum Answer {
     /// What it was, which is not sent again.
     Same,
     Status(u16),
+    /// A style sheet.
+    Style(String),
+    /// It has moved there for good.
+    Moved(String),
     Page(String),
 }
 

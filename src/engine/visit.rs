@@ -25,6 +25,7 @@ use crate::page::{Link, Page, Requisites, Wishes};
 use crate::url::{HostKey, UrlId};
 
 use super::events::{Events, Happening};
+use super::exchange::Arrived;
 use super::forget::ForgetPart;
 use super::hold::HoldOrder;
 use super::messages::SeedsAdded;
@@ -361,6 +362,15 @@ pub enum Entry {
     Visit(Box<Analysed>),
     /// Seeds.
     Seeds(Seeds),
+    /// What arrived from another shard of the crawl.
+    Links(Box<Arrived>),
+    /// What another shard has committed of what was sent to it.
+    Acknowledged {
+        /// Number of that shard.
+        to: u16,
+        /// Number of the last message.
+        through: u64,
+    },
     /// What earlier crawls know.
     Known(KnownPages),
     /// What earlier crawls hold of pages that are asked for again.

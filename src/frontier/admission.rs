@@ -61,6 +61,8 @@ pub enum Provenance {
 pub enum Admission {
     /// It is queued at this host, with this trail.
     Admitted(Url, HostKey, Trail),
+    /// It is another shard's, which is told of it.
+    Sent,
     /// It was admitted before.
     Known,
     /// A person had it forgotten.
@@ -118,6 +120,7 @@ impl Admission {
     pub fn name(&self) -> &'static str {
         match self {
             Admission::Admitted(..) => "admitted",
+            Admission::Sent => "sent",
             Admission::Known => "known",
             Admission::Forgotten => "forgotten",
             Admission::OutOfScope => "out-of-scope",

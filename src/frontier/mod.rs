@@ -12,6 +12,7 @@ mod forgotten;
 mod held_hosts;
 mod scope;
 mod seed;
+mod shards;
 
 mod seen;
 
@@ -54,3 +55,4 @@ pub use schedule::{Action, Schedule, ScheduleOptions, Spender};
 pub use scope::{MovedSeeds, Scope, ScopeKind, admits_by_entries};
 pub use seed::{Seed, SeedSettings, seed_in};
 pub use seen::{SEEN, SeenOptions, SeenSet, verify_filters};
+pub use shards::{MAX_SHARDS, NoShard, Shards};

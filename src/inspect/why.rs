@@ -23,7 +23,7 @@ use crate::robots::{self, Rules};
 use crate::rows::cluster::Head;
 use crate::rows::{
     ArchiveNames, Converted, EarlierPage, Fate, Judgement, LeftOut, PAGES, PageRecord, Reason,
-    ReasonKind,
+    ReasonKind, foreign_page,
 };
 use crate::store::{Store, Table, decode};
 use crate::url::{HostKey, Identity, Url, UrlId};
@@ -129,7 +129,10 @@ pub(crate) fn why(view: &View, url: &str) -> Result<Why, Error> {
 /// The URL of the page with this id.
 fn url_of(store: &dyn Store, id: Option<UrlId>) -> Result<Option<String>, Error> {
     Ok(match id {
-        Some(id) => PAGES.get(store, id.as_bytes())?.map(|page| page.url),
+        Some(id) => match PAGES.get(store, id.as_bytes())? {
+            Some(page) => Some(page.url),
+            None => foreign_page(store, id)?,
+        },
         None => None,
     })
 }

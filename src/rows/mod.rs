@@ -18,6 +18,7 @@ mod others;
 mod page_record;
 mod rank;
 mod saved;
+mod sent;
 mod tally;
 mod visit_verdict;
 
@@ -35,6 +36,7 @@ pub use others::OtherFiles;
 pub use page_record::{Duplicate, Fate, Judgement, PageRecord, Revisit};
 pub use rank::{Claim, Merits, Rank};
 pub use saved::{SavedBytes, add_saved, count_saved, saved_by, saved_bytes};
+pub use sent::{Sent, SentLink, SentOrigin, SentSeed, foreign_page};
 pub use tally::{Named, Tally};
 pub use visit_verdict::VisitVerdict;
 

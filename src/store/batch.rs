@@ -190,6 +190,7 @@ const fn code(table: Table) -> u8 {
         Table::Groups => 15,
         Table::Deferred => 16,
         Table::Earlier => 17,
+        Table::Outbox => 18,
     }
 }
 

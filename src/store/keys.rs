@@ -23,6 +23,7 @@
 //! | | text without its digits: 1, document (8 bytes) |
 //! | | judged early: 2, site (8 bytes), URL id (16 bytes) |
 //! | `Earlier` | id of a URL as it is written (16 bytes) |
+//! | `Outbox` | number of the receiving shard (2 bytes), number of the message (8 bytes) |
 //! | `Deferred` | host key, NUL, kind (8 bytes), generation and stratum (1 byte), rank (8 bytes) |
 
 /// Names of the rows of `Meta`.
@@ -57,6 +58,17 @@ pub mod meta {
     pub const TAKEN_OVER: &[u8] = b"taken-over";
     /// Which numbers of files belong to files on other disks.
     pub const OTHERS: &[u8] = b"others";
+    /// How many shards the crawl has and which this is, if there are several.
+    pub const SHARDS: &[u8] = b"shards";
+    /// Prefix of what was sent to other shards, by the number of the shard (2 bytes); the row has
+    /// the number of the last message, and that up to which they are no longer in the outbox.
+    pub const SENT: &[u8] = b"sent/";
+    /// Prefix of the number of the last message of another shard that was taken in, by the number
+    /// of the shard (2 bytes).
+    pub const RECEIVED: &[u8] = b"received/";
+    /// Prefix of the URLs of pages of other shards that lead to URLs of this one, by URL id (16
+    /// bytes).
+    pub const FOREIGN_PAGE: &[u8] = b"foreign-page/";
     /// The settings of the last run, to detect changes.
     pub const SETTINGS: &[u8] = b"settings";
     /// Present while every visited page has its row in `Revisits`.
@@ -136,6 +148,36 @@ pub mod meta {
     /// Prefix of the seeds without a scheme whose host was not reached yet: host, NUL, URL id (16
     /// bytes); the row is the URL.
     pub const BARE_SEED: &[u8] = b"seed/bare/";
+}
+
+/// Returns the key of the numbers of what was sent to a shard.
+pub fn sent(to: u16) -> Vec<u8> {
+    [meta::SENT, &to.to_be_bytes()].concat()
+}
+
+/// Returns the key of the number of what was received from a shard.
+pub fn received(from: u16) -> Vec<u8> {
+    [meta::RECEIVED, &from.to_be_bytes()].concat()
+}
+
+/// Returns the key of the URL of a page of another shard.
+pub fn foreign_page(id: &[u8; 16]) -> Vec<u8> {
+    [meta::FOREIGN_PAGE, id].concat()
+}
+
+/// Returns the key of a message to another shard.
+pub fn outbox(to: u16, number: u64) -> Vec<u8> {
+    [&outbox_to(to)[..], &number.to_be_bytes()].concat()
+}
+
+/// Returns the prefix of the messages to another shard.
+pub fn outbox_to(to: u16) -> Vec<u8> {
+    to.to_be_bytes().to_vec()
+}
+
+/// Returns the number of a message by its key, or `None` if it is not one.
+pub fn parse_outbox(key: &[u8]) -> Option<u64> {
+    Some(u64::from_be_bytes(key.get(2..)?.try_into().ok()?))
 }
 
 /// Returns the key of a row of `Meta` about a document.
@@ -506,6 +548,14 @@ mod tests {
         assert!(key.starts_with(&deferred_shelf("http://a", 7, 1)));
         assert_eq!(parse_deferred(&key), Some(("http://a", 7, 1)));
         assert_eq!(parse_deferred(b"short"), None);
+    }
+
+    #[test]
+    fn messages_order_by_receiver_and_number() {
+        assert!(outbox(1, u64::MAX) < outbox(2, 1) && outbox(2, 255) < outbox(2, 256));
+        assert!(outbox(2, 1).starts_with(&outbox_to(2)));
+        assert_eq!(parse_outbox(&outbox(2, 7)), Some(7));
+        assert_eq!(parse_outbox(&outbox_to(2)), None);
     }
 
     #[test]

@@ -37,6 +37,7 @@
 //! - `trust`: small versions of the suites of `benches/trust.rs`, whose sites are `made_up`.
 //! - `hostile`: hostile sites beside good ones, whose pages and names stay what they are.
 //! - `hearsay`: what one site says of another.
+//! - `shards`: a crawl of several shards, against one on a single machine.
 //! - `traps`, `learn`: webs without end, and what a crawl learns of hosts.
 //! - `clusters`: the duplicates of a crawl, beside it and after it.
 //! - `dedup`, `dedup_kept`, `weights`: corpora that others crawled.
@@ -123,6 +124,7 @@ mod library;
 mod pages;
 mod rules;
 mod seeds;
+mod shards;
 mod show;
 mod since;
 mod tables;

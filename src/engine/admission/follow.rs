@@ -1,6 +1,7 @@
 //! Follows a visit: admits its redirect, or the links of its page.
 
 use super::elsewhere::{is_of_its_own, may_name};
+use super::sent::tell_moved;
 use super::{Gate, Origin, Source, extended};
 use crate::engine::Error;
 use crate::engine::commit::{Group, Moved};
@@ -73,6 +74,7 @@ impl Gate {
                     to,
                     own: own_scope,
                 };
+                tell_moved(self, &moved, group);
                 group.set.widen_scope(&self.scope, moved);
             }
             return Ok(admitted && other_form);

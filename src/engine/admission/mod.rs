@@ -13,6 +13,7 @@ mod known;
 mod refused;
 mod requisites;
 mod seeds;
+mod sent;
 mod sitemaps;
 mod sweep;
 
@@ -24,6 +25,7 @@ pub(crate) use known::{is_without_page, know};
 pub(crate) use refused::{MAX_REFUSED, is_noted};
 pub(crate) use requisites::{follow_moved_requisite, follow_requisites};
 pub(crate) use seeds::{admit_seeds, consents};
+pub(crate) use sent::take_in;
 pub(crate) use sitemaps::{LISTED_PER_COMMIT, queue_listed, settle_sitemap};
 
 use std::sync::atomic::AtomicBool;
@@ -35,7 +37,7 @@ use crate::engine::learned::hearsay::is_hearsay;
 use crate::engine::learned::kinds::Learning;
 use crate::frontier::{
     Admission, Candidate, FetchTask, LAST, Limits, Policies, Provenance, Purpose, QueuedUrl,
-    Remembrance, Scope, SharedPolicies, admit, class_of,
+    Remembrance, Scope, Shards, SharedPolicies, admit, class_of,
 };
 use crate::learn::Trap;
 use crate::rows::{Reason, ReasonKind};
@@ -43,6 +45,7 @@ use crate::url::{HostKey, Identity, Url, UrlId};
 use deferred::Suspicion;
 use forgotten::comes_back;
 use seeds::seed_of;
+use sent::send;
 
 /// Maximum length of a URL's hop path, in letters.
 const MAX_PATH: usize = 50;
@@ -56,6 +59,7 @@ pub(crate) struct Gate {
     pub(crate) limits: Limits,
     pub(crate) policies: SharedPolicies,
     pub(crate) identity: Identity,
+    pub(crate) shards: Shards,
     pub(crate) forgotten: ForgottenNow,
     /// Whether it was said that no more URLs can be deferred.
     pub(crate) is_full_told: AtomicBool,
@@ -81,8 +85,12 @@ pub(crate) enum Origin {
 pub(crate) struct Source<'a> {
     /// The page with the link; `None` if the trail belongs to the URL itself.
     pub(crate) page: Option<&'a Url>,
+    /// The URL of the page, or the sitemap, that the queued URL names by its id, if it is at hand.
+    pub(crate) via: Option<&'a Url>,
     /// The host that says so; `None` if that is the user, or has the word of the URL's own site.
     pub(crate) host: Option<&'a HostKey>,
+    /// Set if another shard has judged the URL by the settings, and sent it.
+    pub(crate) is_sent: bool,
 }
 
 impl<'a> Source<'a> {
@@ -90,7 +98,9 @@ impl<'a> Source<'a> {
     fn of(task: &'a FetchTask) -> Self {
         Self {
             page: Some(&task.url),
+            via: Some(&task.url),
             host: Some(&task.host),
+            is_sent: false,
         }
     }
 }
@@ -133,13 +143,18 @@ impl Gate {
         group: &mut Group<'_>,
     ) -> Result<bool, Error> {
         let seed = seed_of(&queued, origin, source, group)?;
-        let answer = self.judge(&queued, origin, (source.page, seed), group)?;
+        let answer = self.judge(&queued, origin, (source, seed), group)?;
         let Admission::Admitted(url, host, trail) = &answer else {
             group.set.count_link(&answer, &queued.url);
             group.refuse(&answer, (queued.id, &queued.url), queued.via)?;
             return Ok(false);
         };
-        note_hop(self, &mut queued, origin, url);
+        if !source.is_sent {
+            note_hop(self, &mut queued, origin, url);
+        }
+        if !self.shards.is_own(host) {
+            return send(self, (queued, *trail), origin, (source, seed), host, group);
+        }
         if let Some(seed) = seed {
             group.set.note_seed_of(queued.id, seed)?;
             // The seed, or what it redirects to.
@@ -204,7 +219,7 @@ impl Gate {
         &self,
         queued: &QueuedUrl,
         origin: Origin,
-        (from, seed): (Option<&Url>, Option<UrlId>),
+        (source, seed): (Source<'_>, Option<UrlId>),
         group: &mut Group<'_>,
     ) -> Result<Admission, Error> {
         let remembrance = self
@@ -222,10 +237,14 @@ impl Gate {
             Some(seed) => group.set.seed_settings(seed)?,
             None => None,
         };
-        let candidate = Candidate {
+        let mut candidate = Candidate {
             seed: settings.as_deref(),
-            ..candidate(self, queued, origin, from)
+            ..candidate(self, queued, origin, source.page)
         };
+        if source.is_sent && candidate.provenance == Provenance::Linked {
+            // Seeds may have moved the scope there and not yet here.
+            candidate.provenance = Provenance::Named;
+        }
         let admission = admit(&candidate, &self.scope, &self.limits, &self.policies.load());
         if remembrance == Remembrance::Back && matches!(admission, Admission::Admitted(..)) {
             comes_back(queued.id, group);
@@ -251,6 +270,7 @@ impl WriteSet {
         let is_counted = matches!(
             answer,
             Admission::Admitted(..)
+                | Admission::Sent
                 | Admission::Known
                 | Admission::Deferred
                 | Admission::Trapped(Trap::HostBudget | Trap::DomainBudget)

@@ -10,14 +10,14 @@ use super::forgotten::comes_back;
 use super::{Gate, extended};
 use crate::engine::Error;
 use crate::engine::commit::Group;
-use crate::engine::learned::requisites::{begin, end, opened, room, used_up};
+use crate::engine::learned::requisites::{begin, end, opened, room, sent, used_up};
 use crate::fetch::Exchange;
 use crate::frontier::{
     Admission, FetchTask, Purpose, QueuedUrl, Reading, Remembrance, RequisiteMode, RequisiteOf,
 };
 use crate::learn::{Trail, Trap};
 use crate::page::{RequisiteKind, Requisites};
-use crate::rows::{Reason, ReasonKind};
+use crate::rows::{Reason, ReasonKind, Sent, SentLink, SentOrigin};
 use crate::url::{self, HostKey, Url, UrlId};
 
 /// Maximum number of style sheets and frames that lead to a requisite, one through the other.
@@ -29,7 +29,9 @@ struct Needing<'a> {
     task: &'a FetchTask,
     /// The page that needs it in the end.
     page: UrlId,
-    /// Host of that page.
+    /// Its URL.
+    url: Url,
+    /// Its host.
     host: HostKey,
     mode: RequisiteMode,
     /// Maximum number of requisites of the page.
@@ -126,22 +128,24 @@ impl<'a> Needing<'a> {
         level: u8,
         group: &Group<'_>,
     ) -> Result<Option<Self>, Error> {
-        let (page, host) = match task.queued.purpose {
+        let (page, url) = match task.queued.purpose {
             Purpose::Requisite(of) => {
                 let found = group.set.found_on(of.page)?;
                 let url = found.and_then(|(url, _)| url::parse(&url).ok());
                 match url {
-                    Some(url) => (of.page, HostKey::of(&url)),
+                    Some(url) => (of.page, url),
                     None => return Ok(None),
                 }
             }
-            _ => (task.queued.id, task.host.clone()),
+            _ => (task.queued.id, task.url.clone()),
         };
+        let host = HostKey::of(&url);
         let policy = gate.policies.load().of(&host).crawl;
         Ok((policy.requisites != RequisiteMode::None).then_some(Self {
             gate,
             task,
             page,
+            url,
             host,
             mode: policy.requisites,
             most: policy.max_requisites,
@@ -152,7 +156,13 @@ impl<'a> Needing<'a> {
     /// Queues something that is needed, if it is admitted.
     fn need(&self, needed: &Needed, group: &mut Group<'_>) -> Result<(), Error> {
         let (answer, setting) = self.judge(needed, group)?;
-        group.set.state.counters.requisites.named.add(&answer);
+        let is_elsewhere =
+            matches!(&answer, Admission::Admitted(_, host, _) if !self.gate.shards.is_own(host));
+        let counted = match is_elsewhere {
+            true => &Admission::Sent,
+            false => &answer,
+        };
+        group.set.state.counters.requisites.named.add(counted);
         let Admission::Admitted(url, host, trail) = answer else {
             match setting {
                 Some(setting) => leave_out(setting, needed.url.as_str(), group),
@@ -178,6 +188,13 @@ impl<'a> Needing<'a> {
         };
         if !group.see(needed.id) {
             comes_back(needed.id, group);
+        }
+        if is_elsewhere {
+            sent(self.page, &mut group.set)?;
+            let page = (self.page, &self.url);
+            let gate = self.gate;
+            send_requisite(gate, queued, (page, &self.task.url), &host, group);
+            return Ok(());
         }
         opened(self.page, needed.reading, &host, &mut group.set)?;
         group.set.queue(queued, host)
@@ -243,6 +260,77 @@ impl<'a> Needing<'a> {
         let visited = group.set.found_on(page)?;
         Ok(visited.is_some_and(|(url, _)| url == needed.url.as_str()))
     }
+}
+
+/// Sends a requisite of a page, which has this URL, to the shard of its host.
+fn send_requisite(
+    gate: &Gate,
+    queued: QueuedUrl,
+    (page, via): ((UrlId, &Url), &Url),
+    host: &HostKey,
+    group: &mut Group<'_>,
+) {
+    let mut pages = vec![(page.0, page.1.to_string())];
+    if let Some(id) = queued.via.filter(|id| *id != page.0) {
+        pages.push((id, via.to_string()));
+    }
+    let link = SentLink {
+        queued,
+        origin: SentOrigin::Link,
+        by: None,
+        pages,
+        seed: None,
+    };
+    let to = gate.shards.of(host);
+    group.set.exchanged.send(to, &Sent::Link(Box::new(link)));
+}
+
+/// Queues a requisite that was found at another shard, if it is admitted. The maximum of a page
+/// holds in each shard.
+pub(super) fn admit_sent_requisite(
+    gate: &Gate,
+    (queued, of): (&QueuedUrl, RequisiteOf),
+    (url, host): (Url, &HostKey),
+    group: &mut Group<'_>,
+) -> Result<(), Error> {
+    let page = group.set.found_on(of.page)?;
+    let Some(page) = page.and_then(|(page, _)| url::parse(&page).ok()) else {
+        return Ok(());
+    };
+    let policies = gate.policies.load();
+    let most = policies.of(&HostKey::of(&page)).crawl.max_requisites;
+    let traps = policies.of(host).traps;
+    let remembrance = gate.forgotten.remembrance((queued.id, &url), group)?;
+    let is_known = remembrance == Remembrance::Usual && group.is_seen(queued.id);
+    let (answer, name) = if remembrance == Remembrance::Forgotten {
+        (Admission::Forgotten, Admission::Forgotten.name())
+    } else if is_known {
+        (Admission::Known, Admission::Known.name())
+    } else if room(of.page, most, &mut group.set)? == 0 {
+        let refused = Admission::TooManyRequisites;
+        let name = refused.name();
+        (refused, name)
+    } else if let Some(setting) = used_up(host, &traps, &mut group.set)? {
+        (Admission::Trapped(Trap::HostBudget), setting)
+    } else {
+        let admitted = Admission::Admitted(url, host.clone(), Trail::default());
+        let name = admitted.name();
+        (admitted, name)
+    };
+    group.set.state.counters.requisites.named.add(&answer);
+    match answer {
+        Admission::Admitted(..) => {}
+        Admission::Known => return Ok(()),
+        _ => {
+            leave_out(name, &queued.url, group);
+            return Ok(());
+        }
+    }
+    if !group.see(queued.id) {
+        comes_back(queued.id, group);
+    }
+    opened(of.page, of.reading, host, &mut group.set)?;
+    group.set.queue(queued.clone(), host.clone())
 }
 
 fn leave_out(name: &'static str, url: &str, group: &mut Group<'_>) {

@@ -1,5 +1,6 @@
 //! Admission of seeds: URLs that a user gave, which enter as a visit without a fetch.
 
+use super::sent::{is_news, tell_seed};
 use super::{Gate, Origin, Source};
 use crate::engine::Error;
 use crate::engine::again::{forget_robots, let_in};
@@ -12,15 +13,23 @@ use crate::rows::LostSeed;
 use crate::store::{Table, keys};
 use crate::url::{HostKey, Url, UrlId};
 
-/// Admits seeds, whose scope was added before, and returns the reply for whoever waits.
+/// Admits seeds, whose scope was added before, and returns the reply for whoever waits. All shards
+/// hear of those that are new, unless another one has told this one of them.
 pub(crate) fn admit_seeds(
     gate: &Gate,
     seeds: &Seeds,
+    is_told: bool,
     group: &mut Group<'_>,
 ) -> Result<SeedsAdded, Error> {
     let mut added = SeedsAdded::default();
     for seed in &seeds.seeds {
         let (id, host) = (gate.identity.id(&seed.url), HostKey::of(&seed.url));
+        if !gate.shards.is_one() && !is_told {
+            let before = group.set.seed_settings(id)?;
+            if is_news(gate, seed, (id, before.as_deref()), group)? {
+                tell_seed(gate, seed, seeds.consent, group);
+            }
+        }
         for authority in consents(seed).filter(|_| seeds.consent) {
             let key = [keys::meta::CONSENT, authority.as_str().as_bytes()].concat();
             group.set.batch.put(Table::Meta, key, Vec::new());
@@ -31,6 +40,13 @@ pub(crate) fn admit_seeds(
         }
         if !seed.settings.is_empty() {
             group.set.put_seed((id, &host), &seed.settings)?;
+        }
+        if !gate.shards.is_own(&host) {
+            match group.see(id) {
+                true => added.new += 1,
+                false => added.known += 1,
+            }
+            continue;
         }
         let queued = QueuedUrl::new(seed.url.to_string(), id);
         let has_consent = seeds.consent && consents(seed).next().is_some();

@@ -75,41 +75,7 @@ impl Gate {
                 purpose: Purpose::Sitemap { level: 0 },
                 ..QueuedUrl::new(sitemap.into(), id)
             };
-            self.queue_sitemap(queued, Origin::Manifest, &robots.host, group)?;
-        }
-        Ok(())
-    }
-
-    /// Queues a sitemap that the host `by` named, unless that has named the maximum number, or
-    /// sitemaps on too many other hosts.
-    fn queue_sitemap(
-        &self,
-        queued: QueuedUrl,
-        origin: Origin,
-        by: &HostKey,
-        group: &mut Group<'_>,
-    ) -> Result<(), Error> {
-        if group.is_seen(as_sitemap(queued.id)) {
-            group.set.count_link(&Admission::Known, &queued.url);
-            return Ok(());
-        }
-        if group.set.host(by)?.sitemaps >= self.limits.max_sitemaps {
-            group
-                .set
-                .count_link(&Admission::TooManySitemaps, &queued.url);
-            return Ok(());
-        }
-        if !may_name(by, &queued, group)? {
-            return Ok(());
-        }
-        let source = Source {
-            page: None,
-            host: Some(by),
-        };
-        let class = class_of(queued.depth);
-        if self.admit_in(class, queued, origin, source, group)? {
-            let state = group.set.host(by)?;
-            state.sitemaps = state.sitemaps.saturating_add(1);
+            queue_sitemap(self, queued, Origin::Manifest, (&robots.host, None), group)?;
         }
         Ok(())
     }
@@ -166,7 +132,8 @@ impl Gate {
                     false => Origin::Link,
                 };
                 let queued = queued(depth, Purpose::Sitemap { level });
-                self.queue_sitemap(queued, origin, &sitemap.host, group)?;
+                let by = (&sitemap.host, Some(&sitemap.url));
+                queue_sitemap(self, queued, origin, by, group)?;
             }
             EntryKind::Page => {
                 let queued = queued(depth.saturating_add(1), Purpose::Page);
@@ -174,13 +141,51 @@ impl Gate {
                 let class = class.min(LAST);
                 let source = Source {
                     page: None,
+                    via: Some(&sitemap.url),
                     host: (!is_own).then_some(&sitemap.host),
+                    is_sent: false,
                 };
                 self.admit_in(class, queued, origin, source, group)?;
             }
         }
         Ok(())
     }
+}
+
+/// Queues a sitemap that the host `by` named, in an index at `via` perhaps, unless that has
+/// named the maximum number, or sitemaps on too many other hosts.
+fn queue_sitemap(
+    gate: &Gate,
+    queued: QueuedUrl,
+    origin: Origin,
+    (by, via): (&HostKey, Option<&Url>),
+    group: &mut Group<'_>,
+) -> Result<(), Error> {
+    if group.is_seen(as_sitemap(queued.id)) {
+        group.set.count_link(&Admission::Known, &queued.url);
+        return Ok(());
+    }
+    if group.set.host(by)?.sitemaps >= gate.limits.max_sitemaps {
+        group
+            .set
+            .count_link(&Admission::TooManySitemaps, &queued.url);
+        return Ok(());
+    }
+    if !may_name(by, &queued, group)? {
+        return Ok(());
+    }
+    let source = Source {
+        page: None,
+        via,
+        host: Some(by),
+        is_sent: false,
+    };
+    let class = class_of(queued.depth);
+    if gate.admit_in(class, queued, origin, source, group)? {
+        let state = group.set.host(by)?;
+        state.sitemaps = state.sitemaps.saturating_add(1);
+    }
+    Ok(())
 }
 
 /// Decides what a body is that was requested as a sitemap and is none: a page, if a link to it

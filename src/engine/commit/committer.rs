@@ -9,6 +9,7 @@ mod changing;
 mod closing;
 mod forgetting;
 mod holding;
+mod receiving;
 
 pub(crate) use changing::read_scope;
 
@@ -29,20 +30,20 @@ use super::shelf::Shelf;
 use super::write_set::WriteSet;
 use crate::archive::{Archive, StorePolicy};
 use crate::dedup::Rules;
-use crate::engine::admission::{Gate, LISTED_PER_COMMIT, know, queue_listed, settle_sitemap};
+use crate::engine::admission::{Gate, LISTED_PER_COMMIT, queue_listed, settle_sitemap};
 use crate::engine::again::{Expiry, Revisits, forget_robots, never_asked, remember, settle_since};
 use crate::engine::clock::Clock;
 use crate::engine::error::Error;
-use crate::engine::event::Event;
+use crate::engine::event::{Committed, Event};
 use crate::engine::events::{Events, Happening};
+use crate::engine::exchange::Exchange;
 use crate::engine::failpoint::{Failpoint, Step};
-use crate::engine::requeue::PutBack;
 use crate::engine::ring::gather::gather;
 use crate::engine::ring::meters::Meters;
 use crate::engine::ring::observe::{MemoryUse, Pulse};
 use crate::engine::ring::suspects::Suspects;
 use crate::engine::ring::turns::Turns;
-use crate::engine::visit::{Analysed, Entry, Findings, KnownPages, Receipt};
+use crate::engine::visit::{Analysed, Entry, Findings, Receipt};
 use crate::engine::work::Committing;
 use crate::fetch::Guard;
 use crate::frontier::{HeldHosts, Moment};
@@ -80,6 +81,8 @@ pub(crate) struct Committer {
     pub(crate) gate: Gate,
     pub(crate) rules: Rules,
     pub(crate) keep: StorePolicy,
+    /// What is exchanged with the other shards of the crawl.
+    pub(crate) exchange: Exchange,
     pub(crate) revisits: Revisits,
     pub(crate) expiry: Expiry,
     pub(crate) guard: Arc<Guard>,
@@ -145,13 +148,22 @@ impl Committer {
                 Ok(first) => {
                     let mut group = gather(first, entries, turns);
                     let work = Committing::of(&mut group);
+                    let visits = group.iter().filter(|it| matches!(it, Entry::Visit(_)));
+                    let others = group.len() - visits.count();
                     let receipts = self.commit(group, clock.now())?;
+                    let committed = Committed {
+                        receipts,
+                        work: work.done(),
+                        others,
+                        exchanged: self.exchange.news(),
+                    };
                     // The scheduler is gone only if the run is ending.
-                    let _ = events.blocking_send(Event::Committed(receipts, work.done()));
+                    let _ = events.blocking_send(Event::Committed(committed));
                     Failpoint::reach(&mut self.failpoint, Step::Applied);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
+                    self.settle_outbox(clock.now())?;
                     self.pack(clock.now())?;
                     self.close_files()?;
                     return self.checkpoint();
@@ -159,7 +171,11 @@ impl Committer {
             }
             let queued = self.visit_again(clock.now())?;
             if !queued.is_empty() {
-                let _ = events.blocking_send(Event::Committed(queued, Vec::new()));
+                let committed = Committed {
+                    receipts: queued,
+                    ..Committed::default()
+                };
+                let _ = events.blocking_send(Event::Committed(committed));
             }
             self.expire(clock.now())?;
             self.close_old_files(clock.now())?;
@@ -186,7 +202,14 @@ impl Committer {
             receipts.extend(self.commit_visits(std::mem::take(&mut visits))?);
             receipts.extend(match entry {
                 Entry::Visit(_) => Vec::new(),
-                Entry::Seeds(seeds) => self.commit_seeds(seeds, now)?,
+                Entry::Seeds(seeds) => self.commit_seeds(seeds, None, now)?,
+                Entry::Links(arrived) => self.receive(*arrived, now)?,
+                Entry::Acknowledged { to, through } => {
+                    if self.exchange.acknowledge(to, through) {
+                        self.settle_outbox(now)?;
+                    }
+                    Vec::new()
+                }
                 Entry::Known(known) => self.commit_known(known, now)?,
                 Entry::Earlier(part) => {
                     let set = self.collect(now, |judge, group| {
@@ -313,7 +336,9 @@ impl Committer {
         let store = Arc::clone(&self.store);
         let held = Arc::clone(&self.held.borrow());
         let states = (self.state.clone(), self.disk.clone());
-        WriteSet::new(store, states, held, now)
+        let mut set = WriteSet::new(store, states, held, now);
+        set.exchanged.has_others = !self.exchange.shards.is_one();
+        set
     }
 
     /// Collects changes in a write set on top of what is committed. A panic is caught and discards
@@ -352,28 +377,6 @@ impl Committer {
             Collected::Changes(set) => Ok(*set),
             Collected::Panicked => Err(Error::Internal("the committer panicked".to_owned())),
         }
-    }
-
-    /// Admits what a part of an earlier crawl's archive knows.
-    fn commit_known(&mut self, known: KnownPages, now: Moment) -> Result<Vec<Receipt>, Error> {
-        let set = self.collect(now, |judge, group| know(known, judge.rules, group))?;
-        self.write(set)
-    }
-
-    /// Requeues a part of what failed.
-    fn put_back(&mut self, mut part: PutBack, now: Moment) -> Result<Vec<Receipt>, Error> {
-        let mut done = None;
-        let set = self.collect(now, |judge, group| {
-            let policies = judge.gate.policies.load();
-            done = Some(part.put_back_politely(&policies, &mut group.set)?);
-            Ok(())
-        })?;
-        let receipts = self.write(set)?;
-        if let (Some(reply), Some(done)) = (part.reply.take(), done) {
-            // Whoever asked may be gone.
-            let _ = reply.send(done);
-        }
-        Ok(receipts)
     }
 
     /// Queues the pages whose revisits are due.
@@ -444,12 +447,16 @@ impl Committer {
             .put(Table::Meta, keys::meta::TIME, encode(&set.now));
         let is_first = sequence == 1;
         let saved = add_saved(&self.saved.borrow(), &set.saved, is_first, &mut set.batch);
+        let exchanged = std::mem::take(&mut set.exchanged);
+        let batch = &mut set.batch;
+        let exchanged = (self.exchange).write(exchanged.sent, exchanged.received, batch);
         let mut prepared = set.prepare()?;
         happened.append(&mut prepared.happened);
         self.store.commit(prepared.batch, Durability::Disk)?;
         Failpoint::reach(&mut self.failpoint, Step::Committed);
         self.pulse.beat();
         (self.state, self.disk) = (prepared.state, prepared.disk);
+        self.exchange.committed(exchanged);
         self.texts.committed(shelved);
         self.move_scope(moved);
         for it in &happened {

@@ -32,4 +32,4 @@ pub(crate) use group::Group;
 pub(crate) use lookups::{DEDUP_RUNS, Lookups, SEEN_RUNS};
 pub(crate) use records::payload_type;
 pub(crate) use shelf::{Shelf, end_of_texts};
-pub(crate) use write_set::{Moved, WriteSet};
+pub(crate) use write_set::{Moved, WriteSet, know_seed};

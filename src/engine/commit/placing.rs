@@ -148,10 +148,11 @@ impl WriteSet {
             let Some(mut line) = visit.line.take() else {
                 continue;
             };
-            if visit.via.is_some()
-                && let Some(row) = pages.next().flatten()
-            {
-                line.via = Some(PAGES.decode(&row)?.url);
+            if let Some(via) = visit.via {
+                line.via = match pages.next().flatten() {
+                    Some(row) => Some(PAGES.decode(&row)?.url),
+                    None => self.exchanged.page(via, &*self.store)?,
+                };
             }
             line.page = visit.page_line.take().map(|mut page| {
                 placing.complete(at, &visit.places, &mut page);

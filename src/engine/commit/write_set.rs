@@ -5,6 +5,7 @@
 //! committed. Each host, domain, page and learned row is read at most once per group and written
 //! once.
 
+mod exchanged;
 mod hold;
 mod parked;
 mod prepared;
@@ -36,10 +37,11 @@ use crate::rows::{
 use crate::sites::SiteName;
 use crate::store::{Batch, Store, Table, decode, encode, keys};
 use crate::url::{HostKey, Site, UrlId};
+pub(crate) use exchanged::Exchanged;
 use parked::Parked;
 pub(crate) use prepared::Prepared;
-pub(crate) use seeds::Moved;
 use seeds::SeedRows;
+pub(crate) use seeds::{Moved, know_seed};
 use told::{Before, tell_robots};
 
 /// The changes of a group.
@@ -111,6 +113,8 @@ pub(crate) struct WriteSet {
     pub(crate) moved: Vec<Moved>,
     /// What is told once the group is committed.
     pub(crate) happened: Vec<Happening>,
+    /// What the group exchanges with other shards.
+    pub(crate) exchanged: Exchanged,
     /// Bytes of bodies that the group does not store because they repeat others, by tier.
     pub(crate) saved: SavedBytes,
     seeds: SeedRows,
@@ -206,6 +210,7 @@ impl WriteSet {
             deferred_count: None,
             moved: Vec::new(),
             happened: Vec::new(),
+            exchanged: Exchanged::default(),
             saved: SavedBytes::default(),
             seeds: SeedRows::default(),
             came_back: HashSet::new(),
@@ -401,14 +406,6 @@ impl WriteSet {
         Ok(match self.pages.get(&page) {
             Some(row) => answer(&row.record),
             None => self.committed_page(page)?.as_ref().and_then(answer),
-        })
-    }
-
-    /// Returns the URL of a visited page, and the page on which that was found.
-    pub(crate) fn found_on(&self, page: UrlId) -> Result<Option<(String, Option<UrlId>)>, Error> {
-        Ok(match self.pages.get(&page) {
-            Some(row) => Some((row.record.url.clone(), row.record.via)),
-            None => self.committed_page(page)?.map(|it| (it.url, it.via)),
         })
     }
 

@@ -54,6 +54,14 @@ pub(crate) fn opened(
     Ok(())
 }
 
+/// Counts a requisite of a page that another shard of the crawl fetches, and counts for its host.
+pub(crate) fn sent(page: UrlId, set: &mut WriteSet) -> Result<(), Error> {
+    let row = of_page(page, set)?;
+    let queued = row.queued.saturating_add(1);
+    write(page, OfPage { queued, ..row }, set);
+    Ok(())
+}
+
 /// Notes that a requisite that was done is queued again.
 pub(crate) fn reopened(page: UrlId, reading: Reading, set: &mut WriteSet) -> Result<(), Error> {
     if reading != Reading::Nothing {

@@ -25,11 +25,12 @@ use crate::engine::commit::{
 };
 use crate::engine::error::Error;
 use crate::engine::events::Events;
+use crate::engine::exchange::Exchange;
 use crate::engine::failpoint::Failpoint;
 use crate::engine::ring::meters::Meters;
 use crate::engine::ring::observe::{MemoryUse, Pulse};
 use crate::fetch::{Authority, Guard};
-use crate::frontier::{Forgotten, HeldHosts, RobotsMode, SharedPolicies};
+use crate::frontier::{Forgotten, HeldHosts, Moment, RobotsMode, SharedPolicies};
 use crate::handover::Closed;
 use crate::journal::FetchLog;
 use crate::rows::{
@@ -139,14 +140,12 @@ pub(super) fn promote(
     counters.send_replace(state.counters.clone());
 
     let limits = CheckpointLimits::of(options);
-    let last_commit = match store.get(Table::Meta, keys::meta::TIME)? {
-        Some(row) => Some(decode(Table::Meta, &row)?),
-        None => None,
-    };
+    let last_commit = last_commit(&*store)?;
     let told_closed = closed_so_far(&disk, &texts);
     let forgotten = Forgotten::read(&*store)?;
     let is_forgetting = store.get(Table::Meta, keys::meta::FORGETTING)?.is_some();
     let revisits = Revisits::open(options.revisit.clone(), &*store, state.revisits_from)?;
+    let exchange = Exchange::open(&*store)?;
     Ok(Committer {
         counters,
         deferred,
@@ -171,6 +170,7 @@ pub(super) fn promote(
             limits: options.limits.clone(),
             policies,
             identity,
+            shards: exchange.shards,
             forgotten: ForgottenNow(Arc::new(ArcSwap::from_pointee(forgotten))),
             is_full_told: AtomicBool::new(false),
         },
@@ -179,6 +179,7 @@ pub(super) fn promote(
             (StorePolicy::Unique, DuplicateBodies::Full) => StorePolicy::ExactOnly,
             (store, _) => store,
         },
+        exchange,
         revisits,
         expiry: Expiry::new(options.expire_after),
         guard,
@@ -191,6 +192,12 @@ pub(super) fn promote(
         told_closed,
         last_commit,
     })
+}
+
+/// Returns when the last commit was made; `None` if there was none.
+fn last_commit(store: &dyn Store) -> Result<Option<Moment>, Error> {
+    let row = store.get(Table::Meta, keys::meta::TIME)?;
+    Ok(row.map(|row| decode(Table::Meta, &row)).transpose()?)
 }
 
 /// Returns which files are closed at the start.

@@ -16,6 +16,7 @@ use crate::dedup::Features;
 use crate::engine::Options;
 use crate::engine::error::Error;
 use crate::engine::failpoint::Failpoint;
+use crate::frontier::Shards;
 use crate::rows::{CrawlState, DiskState};
 use crate::store::{
     Batch, Durability, Embedded, ReadOnly, Replicated, Store, Table, decode, encode, journal, keys,
@@ -101,6 +102,7 @@ pub(super) fn open_or_begin(
         None => begin(&*store, directory.path(), options)?,
     };
     check_url_form(&*store, options)?;
+    check_shard(&*store, directory.path(), options)?;
     Ok((store, state, disk))
 }
 
@@ -152,8 +154,11 @@ fn begin(
         });
     }
     let mut secret = [0; Secret::LEN];
-    getrandom::fill(&mut secret)
-        .map_err(|error| Error::Internal(format!("no random bytes: {error}")))?;
+    match &options.shard {
+        Some(shard) => secret = *shard.secret.as_bytes(),
+        None => getrandom::fill(&mut secret)
+            .map_err(|error| Error::Internal(format!("no random bytes: {error}")))?,
+    }
     let (state, disk) = (CrawlState::default(), DiskState::default());
     let mut features = options.features.clone();
     if options.draws_seed {
@@ -166,6 +171,9 @@ fn begin(
     batch.put(Table::Meta, keys::meta::SEED, encode(&features.seed));
     batch.put(Table::Meta, keys::meta::SECRET, secret);
     batch.put(Table::Meta, keys::meta::FORMAT, encode(&FORMAT));
+    if let Some(shard) = options.shard.as_ref().filter(|it| !it.shards.is_one()) {
+        batch.put(Table::Meta, keys::meta::SHARDS, shard.shards.row());
+    }
     batch.put(Table::Meta, keys::meta::STATE, encode(&state));
     batch.put(Table::Meta, keys::meta::DISK, encode(&disk));
     batch.put(Table::Meta, keys::meta::FEATURES, features.line());
@@ -214,6 +222,33 @@ fn check_url_form(store: &dyn Store, options: &Options) -> Result<(), Error> {
         then: lacking(&then, now),
         now: lacking(now, &then),
     })
+}
+
+/// Checks that the directory is of the shard that is meant: another shard's URLs would be sent to
+/// it, and nobody would send away what it is given by somebody who takes it for a whole crawl.
+fn check_shard(store: &dyn Store, path: &Path, options: &Options) -> Result<(), Error> {
+    let is = Shards::read(store)?;
+    let meant = options.shard.as_ref();
+    let refused = |meant: String| {
+        Err(Error::Shard {
+            path: path.to_owned(),
+            is,
+            meant,
+        })
+    };
+    match meant {
+        None if is.is_one() => Ok(()),
+        None => refused("it cannot be run, or changed, by itself".to_owned()),
+        Some(meant) if meant.shards != is => refused(format!(
+            "shard {} of {} is meant",
+            meant.shards.own(),
+            meant.shards.count()
+        )),
+        Some(meant) if meant.secret.as_bytes() != read_secret(store)?.as_bytes() => {
+            refused("a shard of another crawl is meant".to_owned())
+        }
+        Some(_) => Ok(()),
+    }
 }
 
 /// Returns the secret from which URL ids of this crawl are made.

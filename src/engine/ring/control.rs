@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::engine::again::find;
 use crate::engine::events::{Events, Happening};
+use crate::engine::exchange::{Arrived, Look};
 use crate::engine::forget::{Finder, ForgetCursor, ForgetDone, ForgetOrder, ForgetPart};
 use crate::engine::hold::HoldOrder;
 use crate::engine::messages::{Over, SeedsAdded};
@@ -48,6 +49,19 @@ pub(crate) enum Command {
     /// Hold hosts or let them go on; replies when that is committed, and tells when no visit of
     /// them is in progress.
     Hold(HoldOrder, oneshot::Sender<()>),
+    /// Take in what arrived from another shard; replies when it is committed.
+    Receive(Box<Arrived>),
+    /// Another shard has committed what was sent to it.
+    Acknowledge {
+        /// Number of that shard.
+        to: u16,
+        /// Number of the last message.
+        through: u64,
+    },
+    /// Reply how the shard is.
+    Look(oneshot::Sender<Look>),
+    /// End the run as drained if the shard is like this; replies whether it is.
+    End(Look, oneshot::Sender<bool>),
     /// Change settings; replies when they are in force.
     Change(Box<LiveOptions>, oneshot::Sender<()>),
 }
@@ -88,6 +102,11 @@ impl Control {
             events,
         };
         (control, queue)
+    }
+
+    /// Returns where commands go.
+    pub(crate) fn commands(&self) -> mpsc::Sender<Command> {
+        self.commands.clone()
     }
 
     /// Makes no new visits until the crawl is resumed. Returns when none is in progress: from then

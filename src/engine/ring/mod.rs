@@ -14,6 +14,7 @@ pub(crate) mod gather;
 pub(crate) mod leaving;
 pub(crate) mod meters;
 pub(crate) mod observe;
+pub(crate) mod others;
 pub(crate) mod reactors;
 pub(crate) mod reading;
 pub(crate) mod room;
@@ -22,7 +23,6 @@ pub(crate) mod since;
 pub(crate) mod suspects;
 pub(crate) mod turns;
 
-use std::collections::HashSet;
 use std::io;
 use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -38,6 +38,7 @@ use super::clock::Clock;
 use super::commit::Committer;
 use super::error::Error;
 use super::event::Event;
+use super::exchange::Counts;
 use super::left_out::Omissions;
 use super::messages::StopHandle;
 use super::open::DataDirectory;
@@ -56,6 +57,7 @@ use disk::Disk;
 use fetchers::Fetchers;
 use leaving::start_handover;
 use observe::{Gauges, LeftUndone, MemoryUse, Watch};
+use others::Others;
 use reactors::Reactors;
 use reading::Reader;
 use room::Room;
@@ -92,6 +94,8 @@ pub(crate) struct Open {
     /// Until when the previous run may have made visits of which nothing is known, if it may have.
     pub(crate) unknown_until: Option<Moment>,
     pub(crate) commands: mpsc::Receiver<Command>,
+    /// What was exchanged with other shards.
+    pub(crate) exchanged: watch::Sender<Arc<Counts>>,
     /// Bytes that pages may take between their analysis and their commit.
     pub(crate) pages_bytes: usize,
     pub(crate) handover: watch::Sender<Vec<HandoverState>>,
@@ -145,6 +149,7 @@ fn start(
         memory,
         unknown_until,
         commands,
+        exchanged,
         pages_bytes,
         handover,
     } = crawl;
@@ -174,13 +179,7 @@ fn start(
     let observer = Observer::new(directory.path(), watch.clone(), clock);
     let scheduler = Scheduler {
         schedule: Schedule::new(
-            ScheduleOptions {
-                held: {
-                    let held = committer.held.borrow();
-                    held.iter().map(|(host, _)| host.clone()).collect()
-                },
-                ..schedule_options(&options, limits, unknown_until)
-            },
+            schedule_options(&options, limits, unknown_until, &committer),
             committer.gate.identity.clone(),
         ),
         fetchers: Fetchers {
@@ -224,6 +223,7 @@ fn start(
         reads: 0,
         handed_out: 0,
         rate_token: false,
+        others: Others::new(!committer.exchange.shards.is_one(), exchanged),
     };
     let handover = start_handover(&mut committer, &options, directory.path(), &handover, stop)?;
     let committing = start_committing(committer, analysed_queue, events, (clock, turns))
@@ -300,14 +300,16 @@ fn schedule_options(
     options: &Options,
     limits: &RunLimits,
     unknown_until: Option<Moment>,
+    committer: &Committer,
 ) -> ScheduleOptions {
+    let held = committer.held.borrow();
     ScheduleOptions {
         window: options.window,
         buffer: options.buffer,
         slots: options.concurrency,
         max_pages: limits.max_pages,
         unknown_until,
-        held: HashSet::new(),
+        held: held.iter().map(|(host, _)| host.clone()).collect(),
     }
 }
 

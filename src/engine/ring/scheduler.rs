@@ -19,9 +19,10 @@ use super::control::Command;
 use super::disk::Disk;
 use super::fetchers::Fetchers;
 use super::observe::{Fill, Gauges, Held, Limit, MemoryUse, Waiting, limit};
+use super::others::Others;
 use super::reactors::Assignment;
 use crate::engine::Error;
-use crate::engine::event::Event;
+use crate::engine::event::{Committed, Event};
 use crate::engine::lease::Lease;
 use crate::engine::messages::StopHandle;
 use crate::engine::visit::{Entry, Seeds};
@@ -96,6 +97,8 @@ pub(crate) struct Scheduler {
     pub(crate) handed_out: u64,
     /// Set if the crawl-wide rate allows one more visit.
     pub(crate) rate_token: bool,
+    /// The other shards of the crawl.
+    pub(crate) others: Others,
 }
 
 impl Scheduler {
@@ -124,6 +127,7 @@ impl Scheduler {
             if self.max_bytes.is_some_and(|max| self.received >= max) {
                 break Ending::MaxBytes;
             }
+            self.others.busy();
             let wake = match self.act(&permits, &mut permit, &mut fetches) {
                 Next::Wait(wake, held) => {
                     let free = permits.available_permits() + usize::from(permit.is_some());
@@ -264,7 +268,7 @@ impl Scheduler {
                     false => self.schedule.resolved(&host, None),
                 },
                 Action::Wait(until) => {
-                    if self.only_parked_are_left() {
+                    if self.only_parked_are_left() && self.others.drained() {
                         return Next::End(Ending::Drained);
                     }
                     let why = if paused || !self.has_right() {
@@ -288,7 +292,8 @@ impl Scheduler {
                 }
                 Action::Drained if paused => return Next::Wait(wake, Held::Paused),
                 Action::Drained if self.wait_for_more => return Next::Wait(wake, Held::Empty),
-                Action::Drained => return Next::End(Ending::Drained),
+                Action::Drained if self.others.drained() => return Next::End(Ending::Drained),
+                Action::Drained => return Next::Wait(wake, Held::Empty),
                 Action::Spent => return Next::End(Ending::MaxPages),
             }
         }
@@ -357,11 +362,19 @@ impl Scheduler {
                 self.rate_token = false;
                 self.enter(Entry::Settings(options, reply), tasks);
             }
+            Command::Receive(arrived) => self.enter(Entry::Links(arrived), tasks),
+            Command::Acknowledge { to, through } => {
+                self.enter(Entry::Acknowledged { to, through }, tasks);
+            }
+            // Whoever asked may be gone.
+            Command::Look(reply) => drop(reply.send(self.others.look())),
+            Command::End(look, reply) => drop(reply.send(self.others.end(&look))),
         }
     }
 
     /// Sends an entry to the committer. If that is gone, whoever waits for a reply learns it.
-    fn enter(&self, entry: Entry, tasks: &mut JoinSet<()>) {
+    fn enter(&mut self, entry: Entry, tasks: &mut JoinSet<()>) {
+        self.others.entered();
         let entries = self.entries.clone();
         tasks.spawn_blocking(move || {
             let _ = entries.send(entry);
@@ -410,7 +423,9 @@ impl Scheduler {
                 let now = self.fetchers.clock.now();
                 self.schedule.loaded(loaded?, now);
             }
-            Event::Committed(receipts, work) => {
+            Event::Committed(committed) => {
+                let Committed { receipts, work, .. } = committed;
+                self.others.committed(committed.others, committed.exchanged);
                 for work in work {
                     let took = work.reading + work.committing;
                     self.schedule.worked(&work.host, took);

@@ -28,11 +28,12 @@ pub(crate) fn read_scope(
 }
 
 impl Committer {
-    /// Admits seeds. What they add to the scope applies from this commit on, also to their own
-    /// URLs.
+    /// Admits seeds, of which another shard may have told: which, and the number of its last
+    /// message. What they add to the scope applies from this commit on, also to their own URLs.
     pub(super) fn commit_seeds(
         &mut self,
         mut seeds: Seeds,
+        told: Option<(u16, u64)>,
         now: Moment,
     ) -> Result<Vec<Receipt>, Error> {
         for seed in &mut seeds.seeds {
@@ -47,9 +48,10 @@ impl Committer {
         let entries: Vec<_> = entries.collect();
         let mut added = None;
         let mut set = self.collect(now, |judge, group| {
-            added = Some(admit_seeds(judge.gate, &seeds, group)?);
+            added = Some(admit_seeds(judge.gate, &seeds, told.is_some(), group)?);
             Ok(())
         })?;
+        set.exchanged.received = told;
         for entry in entries {
             set.batch.put(Table::Scope, entry, Vec::new());
         }

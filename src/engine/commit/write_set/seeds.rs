@@ -122,3 +122,17 @@ impl WriteSet {
         Ok(())
     }
 }
+
+/// Keeps the settings of a seed of another shard, from which a URL of this one was found.
+pub(crate) fn know_seed(
+    (seed, settings): (UrlId, &SeedSettings),
+    set: &mut WriteSet,
+) -> Result<(), Error> {
+    if set.seed_settings(seed)?.is_none() {
+        let key = keys::seed_settings(seed.as_bytes());
+        set.batch.put(Table::Meta, key, settings.row());
+        let settings = Some(Arc::new(settings.clone()));
+        set.seeds.settings.insert(seed, settings);
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! Where a process takes hold of what a running shard exchanges: what waits to be sent, what
+//! arrived, what others acknowledge, and how the shard is.
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::{Arrived, Counts, Look, Parcel, ParcelError, waiting};
+use crate::engine::Error;
+use crate::engine::messages::Over;
+use crate::engine::ring::control::Command;
+use crate::frontier::Shards;
+use crate::store::Store;
+
+/// The post of a shard whose crawl runs, or is about to. Cheap to clone.
+#[derive(Clone)]
+pub struct Post {
+    shards: Shards,
+    commands: mpsc::Sender<Command>,
+    /// Weak, so that a post does not keep the store open after the crawl.
+    store: Weak<dyn Store>,
+    counts: watch::Receiver<Arc<Counts>>,
+}
+
+/// Why a parcel was not taken in.
+#[derive(Debug, thiserror::Error)]
+pub enum HandInError {
+    /// Something is wrong with it.
+    #[error(transparent)]
+    Parcel(#[from] ParcelError),
+    /// The run is over.
+    #[error(transparent)]
+    Over(#[from] Over),
+}
+
+impl fmt::Debug for Post {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Post").finish_non_exhaustive()
+    }
+}
+
+impl Post {
+    pub(crate) fn new(
+        shards: Shards,
+        commands: mpsc::Sender<Command>,
+        store: &Arc<dyn Store>,
+        counts: watch::Receiver<Arc<Counts>>,
+    ) -> Self {
+        Self {
+            shards,
+            commands,
+            store: Arc::downgrade(store),
+            counts,
+        }
+    }
+
+    /// Which shard it is.
+    pub fn shards(&self) -> Shards {
+        self.shards
+    }
+
+    /// Returns what waits for the shard `to` behind number `after`, at most so many bytes, but one
+    /// message at least if any waits. Reads the store, so it blocks.
+    pub fn waiting(&self, to: u16, after: u64, most_bytes: usize) -> Result<Option<Parcel>, Error> {
+        let store = self.store.upgrade().ok_or(Over)?;
+        waiting(&*store, self.shards, (to, after), most_bytes)
+    }
+
+    /// Takes in a parcel of another shard. Returns up to which number all messages of that shard
+    /// are committed, which is to be told to it: less than the parcel's if messages before it are
+    /// missing, which leaves it without effect.
+    ///
+    /// # Errors
+    ///
+    /// [`HandInError::Parcel`] if it cannot be read or is not for this shard: nothing of it has an
+    /// effect. [`HandInError::Over`] if the run is over: it may have had its effect.
+    pub async fn hand_in(&self, parcel: &Parcel) -> Result<u64, HandInError> {
+        let messages = parcel.open(self.shards)?;
+        let committed = self.ask(|reply| {
+            Command::Receive(Box::new(Arrived {
+                from: parcel.from,
+                first: parcel.first,
+                messages,
+                reply: Some(reply),
+            }))
+        });
+        Ok(committed.await?)
+    }
+
+    /// Tells the shard that another one has committed what was sent to it, up to this number. It
+    /// leaves the outbox with one of the next commits.
+    pub async fn acknowledge(&self, to: u16, through: u64) -> Result<(), Over> {
+        let sent = self.commands.send(Command::Acknowledge { to, through });
+        sent.await.map_err(|_| Over)
+    }
+
+    /// Looks at the shard.
+    pub async fn look(&self) -> Result<Look, Over> {
+        self.ask(Command::Look).await
+    }
+
+    /// Ends the run as drained, because all shards are, if it still is as it was when it was looked
+    /// at. Returns whether it is.
+    pub async fn end(&self, look: Look) -> Result<bool, Over> {
+        self.ask(|reply| Command::End(look, reply)).await
+    }
+
+    /// Waits until something was exchanged since the last call.
+    pub async fn changed(&mut self) -> Result<(), Over> {
+        self.counts.changed().await.map_err(|_| Over)
+    }
+
+    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Over> {
+        let (reply, answer) = oneshot::channel();
+        let sent = self.commands.send(command(reply)).await;
+        sent.map_err(|_| Over)?;
+        answer.await.map_err(|_| Over)
+    }
+}
