@@ -55,7 +55,8 @@ struct Log {
 enum Write {
     Append {
         log: String,
-        after: u64,
+        /// Where the log has to end, if that matters.
+        after: Option<u64>,
         message: Vec<u8>,
     },
     Row {
@@ -79,7 +80,7 @@ impl Engine {
                 message,
             } => {
                 let log = self.log(&log)?;
-                if log.end != after {
+                if after.is_some_and(|after| log.end != after) {
                     return Err(Error::Moved);
                 }
                 log.end += 1;
@@ -192,6 +193,20 @@ impl Memory {
     }
 }
 
+impl Memory {
+    fn append_behind(&self, log: &str, after: Option<u64>, message: &[u8]) -> Result<u64> {
+        let max = self.max_message();
+        if message.len() > max {
+            return Err(Error::Refused(format!("a message has at most {max} bytes")));
+        }
+        self.write(Write::Append {
+            log: log.to_owned(),
+            after,
+            message: message.to_vec(),
+        })
+    }
+}
+
 impl Broker for Memory {
     fn create(&self, log: &str) -> Result<()> {
         self.reach()?.logs.entry(log.to_owned()).or_default();
@@ -203,15 +218,11 @@ impl Broker for Memory {
     }
 
     fn append_message(&self, log: &str, after: u64, message: &[u8]) -> Result<u64> {
-        let max = self.max_message();
-        if message.len() > max {
-            return Err(Error::Refused(format!("a message has at most {max} bytes")));
-        }
-        self.write(Write::Append {
-            log: log.to_owned(),
-            after,
-            message: message.to_vec(),
-        })
+        self.append_behind(log, Some(after), message)
+    }
+
+    fn publish(&self, log: &str, message: &[u8]) -> Result<()> {
+        self.append_behind(log, None, message).map(drop)
     }
 
     fn message_after(&self, log: &str, after: u64) -> Result<Option<(u64, Vec<u8>)>> {

@@ -38,6 +38,10 @@ pub trait Broker: Send + Sync {
     /// `after`, and returns its position.
     fn append_message(&self, log: &str, after: u64, message: &[u8]) -> Result<u64>;
 
+    /// Appends a message wherever the log ends. Where there is no answer, it may be there, or come
+    /// later.
+    fn publish(&self, log: &str, message: &[u8]) -> Result<()>;
+
     /// Returns the message that follows that at `after`, and its position; `None` at the end.
     fn message_after(&self, log: &str, after: u64) -> Result<Option<(u64, Vec<u8>)>>;
 

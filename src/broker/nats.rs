@@ -212,12 +212,14 @@ impl Nats {
         }
     }
 
-    fn publish(&self, subject: String, after: u64, payload: &[u8]) -> Result<u64> {
+    /// Publishes a message, if the last one of its subject is the one that is given.
+    fn send(&self, subject: String, after: Option<u64>, payload: &[u8]) -> Result<u64> {
         let bytes = payload.len() as u64;
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        let message = PublishMessage::build()
-            .payload(Bytes::copy_from_slice(payload))
-            .expected_last_subject_sequence(after);
+        let mut message = PublishMessage::build().payload(Bytes::copy_from_slice(payload));
+        if let Some(after) = after {
+            message = message.expected_last_subject_sequence(after);
+        }
         self.ask(|context| async move {
             let answer = match context.send_publish(subject, message).await {
                 Ok(sent) => sent.await,
@@ -316,7 +318,12 @@ impl Broker for Nats {
 
     fn append_message(&self, log: &str, after: u64, message: &[u8]) -> Result<u64> {
         let (_, subject) = self.log(log);
-        self.publish(subject, after, message)
+        self.send(subject, Some(after), message)
+    }
+
+    fn publish(&self, log: &str, message: &[u8]) -> Result<()> {
+        let (_, subject) = self.log(log);
+        self.send(subject, None, message).map(drop)
     }
 
     fn message_after(&self, log: &str, after: u64) -> Result<Option<(u64, Vec<u8>)>> {
@@ -362,7 +369,7 @@ impl Broker for Nats {
 
     fn put_row(&self, name: &str, version: u64, row: &[u8]) -> Result<u64> {
         let (_, subject) = self.rows(name);
-        self.publish(subject, version, row)
+        self.send(subject, Some(version), row)
     }
 }
 

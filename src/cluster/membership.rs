@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::assignment::{ranking, wish};
 use super::rows::{Beat, Owner, Rows};
 use crate::broker::{Error, Result};
+use crate::engine::exchange::{Census, Look};
 
 /// The times that all workers of a crawl go by.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +48,9 @@ pub(super) struct Membership {
     before: u64,
     /// Whether another process has said something under this name.
     is_contested: bool,
+    census: Census,
+    /// The number of the beat of each owner at the end of the last round of the census.
+    counted: BTreeMap<String, u64>,
     /// Shards that it has given away and has not followed since.
     given: BTreeSet<u16>,
     /// What was heard last of each other worker, and when it was new.
@@ -63,7 +67,11 @@ pub(super) struct Orders {
     /// Shards that it owns and is to give to another worker, which has all of them but what is
     /// committed from now on.
     pub(super) give: BTreeMap<u16, String>,
-    /// Whether the owners of all shards have nothing left to fetch.
+    /// How each shard is, as its owner says.
+    pub(super) looks: BTreeMap<u16, Look>,
+    /// Whether nothing is left to fetch in any shard, and nothing on its way between them.
+    pub(super) is_drained: bool,
+    /// Whether the owners of all shards have ended.
     pub(super) is_over: bool,
 }
 
@@ -76,6 +84,8 @@ pub(super) struct Having {
     pub(super) ends: BTreeMap<u16, u64>,
     /// The shards that it owns in which nothing is left to fetch.
     pub(super) done: BTreeSet<u16>,
+    /// How the shards are that it owns.
+    pub(super) looks: BTreeMap<u16, Look>,
     /// Whether it is to give away what it owns.
     pub(super) is_leaving: bool,
 }
@@ -109,6 +119,8 @@ impl Membership {
             },
             before: last.number,
             is_contested: false,
+            census: Census::new(shards),
+            counted: BTreeMap::new(),
             given: BTreeSet::new(),
             heard: BTreeMap::new(),
         })
@@ -139,11 +151,16 @@ impl Membership {
             })
             .collect();
         let wished = wish(&owned, &staying);
+        let looks = new_looks(&owned, &alive, &self.counted);
         let is_done = |(shard, owner): (u16, Option<&str>)| {
             let beat = owner.and_then(|owner| alive.get(owner));
             beat.is_some_and(|beat| beat.done.contains(&shard))
         };
+        let numbers = owned.iter().flatten();
+        let numbers = numbers.filter_map(|it| Some(((*it).to_owned(), alive.get(it)?.number)));
+        let numbers: BTreeMap<String, u64> = numbers.collect();
         let mut orders = Orders {
+            looks: heard_looks(&owned, &alive),
             is_over: (0..).zip(owned.iter().copied()).all(is_done),
             ..Orders::default()
         };
@@ -184,6 +201,10 @@ impl Membership {
                 }
             }
         }
+        if let Some(looks) = looks {
+            orders.is_drained = self.census.round(looks);
+            self.counted = numbers;
+        }
         Ok(orders)
     }
 
@@ -220,6 +241,7 @@ impl Membership {
             is_leaving: having.is_leaving,
             follows: having.follows.clone(),
             done: having.done.clone(),
+            looks: having.looks.clone(),
             machine: self.beat.machine.clone(),
         };
         match self.rows.put_beat(&self.name, self.version, &beat) {
@@ -303,6 +325,35 @@ impl Membership {
         }
         copies
     }
+}
+
+/// Returns how each shard is, as far as its owner says it.
+fn heard_looks(owned: &[Option<&str>], alive: &BTreeMap<&str, &Beat>) -> BTreeMap<u16, Look> {
+    let looks = (0..).zip(owned).filter_map(|(shard, owner)| {
+        let beat = alive.get((*owner)?)?;
+        Some((shard, beat.looks.get(&shard)?.clone()))
+    });
+    looks.collect()
+}
+
+/// Returns a round of looks at all shards, each of which is younger than the round before, at the
+/// end of which the beats of their owners had these numbers. `None` as long as one is missing.
+///
+/// The next beat behind that end may say what was seen before it; the one after that does not.
+fn new_looks(
+    owned: &[Option<&str>],
+    alive: &BTreeMap<&str, &Beat>,
+    counted: &BTreeMap<String, u64>,
+) -> Option<Vec<Look>> {
+    let look = |(shard, owner): (u16, &Option<&str>)| {
+        let owner = (*owner)?;
+        let beat = alive.get(owner)?;
+        let is_new = counted
+            .get(owner)
+            .is_none_or(|number| beat.number >= number + 2);
+        beat.looks.get(&shard).filter(|_| is_new).cloned()
+    };
+    (0..).zip(owned).map(look).collect()
 }
 
 /// Whether a worker says that it follows a shard.

@@ -5,10 +5,10 @@
 //! which shard is said by rows of the engine (`rows`); each worker says once a second that it is
 //! there, and takes over what has no owner any more (`membership`), so that each owns as many as
 //! any other (`assignment`). A `worker` is a process that does so.
-//!
-//! So far nothing passes from one shard to another: a crawl of several shards is several crawls.
+//! Links from one shard to another go through logs of the engine too (`exchange`).
 
 mod assignment;
+mod exchange;
 mod log;
 mod membership;
 mod rows;

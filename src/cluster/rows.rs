@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::broker::{Broker, Error, Result};
+use crate::engine::exchange::Look;
 
 /// The row of the owners of all shards.
 const OWNERS: &str = "shards";
@@ -38,6 +39,8 @@ pub(super) struct Beat {
     pub(super) follows: BTreeMap<u16, u64>,
     /// The shards that it owns in which nothing is left to fetch.
     pub(super) done: BTreeSet<u16>,
+    /// How the shards are that it owns.
+    pub(super) looks: BTreeMap<u16, Look>,
 }
 
 /// The rows of a cluster.

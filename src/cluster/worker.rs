@@ -9,15 +9,18 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Builder;
 
+use super::exchange::{Board, Exchange};
 use super::log::ShardLog;
 use super::membership::{Having, Membership, Orders, Times};
 use super::rows::Rows;
 use crate::broker::{self, Broker};
 use crate::engine::{
-    self, Crawl, Ending, FollowStep, Following, Lease, Opening, Options, RunLimits, StopHandle,
+    self, Crawl, Ending, FollowStep, Following, Lease, Opening, Options, RunLimits, ShardOptions,
+    StopHandle,
 };
-use crate::frontier::Seed;
+use crate::frontier::{Seed, Shards};
 use crate::store;
+use crate::url::Secret;
 
 /// Wait of a follower at the end of its log, and while the log does not answer.
 const FOLLOWER_WAITS: Duration = Duration::from_millis(50);
@@ -39,6 +42,8 @@ pub struct WorkerOptions {
     pub copies: usize,
     /// The times that all workers of the crawl go by.
     pub times: Times,
+    /// The secret of the crawl, from which the ids of URLs are made.
+    pub secret: Secret,
     /// How it crawls; each shard has all of the memory.
     pub crawl: Options,
     /// The seeds of a shard.
@@ -82,6 +87,7 @@ pub struct Worker {
     lease: Lease,
     posts: BTreeMap<u16, Post>,
     done: BTreeSet<u16>,
+    board: Board,
 }
 
 /// A shard that a thread crawls or follows.
@@ -147,6 +153,7 @@ impl Worker {
             lease: Lease::default(),
             posts: BTreeMap::new(),
             done: BTreeSet::new(),
+            board: Board::default(),
         })
     }
 
@@ -182,6 +189,15 @@ impl Worker {
             match self.membership.tick(&having, now) {
                 Ok(orders) => {
                     self.lease.renew(now + self.options.times.right);
+                    self.board.set_over(orders.is_drained);
+                    // What this worker owns, it has looked at itself since.
+                    let others = orders
+                        .looks
+                        .iter()
+                        .filter(|(it, _)| !orders.own.contains(it));
+                    for (shard, look) in others {
+                        self.board.put(*shard, look.clone());
+                    }
                     let until = *leaving.get_or_insert_with(|| Instant::now() + LEAVING);
                     if !stop.is_stopped() {
                         leaving = None;
@@ -230,6 +246,13 @@ impl Worker {
                     let end = self.broker.end(&format!("{shard:02}"));
                     having.ends.insert(*shard, end.unwrap_or(u64::MAX));
                 }
+            }
+        }
+        for shard in self.posts.keys().chain(&self.done) {
+            if !having.follows.contains_key(shard) {
+                having
+                    .looks
+                    .extend(self.board.look(*shard).map(|look| (*shard, look)));
             }
         }
         for shard in &self.done {
@@ -323,15 +346,31 @@ impl Worker {
         options.log = Some(self.log(shard));
         options.lease = Some(self.lease.clone());
         options.opening = Opening::new(stop.clone());
+        let shards = Shards::new(shard, self.options.shards);
+        options.shard = shards.ok().map(|shards| ShardOptions {
+            shards,
+            secret: self.options.secret.clone(),
+        });
+        self.board.forget(shard);
+        let (broker, board) = (Arc::clone(&self.broker), self.board.clone());
         let directory = self.directory(shard);
         let seeds = Arc::clone(&self.options.seeds);
         let own = stop.clone();
         let work = move || {
             let mut crawl = Crawl::open(directory, options)?;
             crawl.add_seeds(seeds(shard), &own)?;
-            Ok(Some(
-                crawl.run_blocking(&RunLimits::default(), &own)?.ending,
-            ))
+            let exchange = crawl.post().map(|post| Exchange::new(broker, post, board));
+            let exchange = exchange.map(|exchange| {
+                let thread = thread::Builder::new().name(format!("links-{shard:02}"));
+                thread.spawn(move || exchange.run())
+            });
+            let exchange = exchange.transpose().map_err(engine::Error::Threads)?;
+            let summary = crawl.run_blocking(&RunLimits::default(), &own);
+            if let Some(exchange) = exchange {
+                // It ends with the run.
+                let _ = exchange.join();
+            }
+            Ok(Some(summary?.ending))
         };
         Post::start(shard, Role::Crawling(stop), Arc::default(), work)
     }

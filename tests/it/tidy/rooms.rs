@@ -50,7 +50,7 @@ pub(super) const ROOMS: [(&str, &[&str]); 29] = [
         ],
     ),
     ("control", &["url", "seeds", "fetch", "engine", "inspect"]),
-    ("cluster", &["broker", "store", "frontier", "engine"]),
+    ("cluster", &["broker", "url", "store", "frontier", "engine"]),
     ("demo", &["url", "frontier", "fetch", "engine", "config"]),
     (
         "corpus",

@@ -1,0 +1,206 @@
+//! What passes between the shards of a crawl: links, over a log of the engine for each shard that
+//! receives them.
+//!
+//! Nothing is lost with what the engine loses: a parcel stays in the outbox of the shard that sends
+//! it until the one that receives it has said that it was committed there, which is part of what a
+//! worker says of itself. Until then it is sent again.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::runtime::Builder;
+
+use crate::broker::{self, Broker};
+use crate::engine::Lease;
+use crate::engine::exchange::{Courier, HandInError, Look, Parcel, Post};
+
+/// Bytes of a parcel, as long as it is more than one message.
+const PARCEL: usize = 64 << 10;
+
+/// Time after which what was not acknowledged is sent again.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Time between two looks at the log while nothing is exchanged.
+const TURN: Duration = Duration::from_millis(200);
+
+/// Parcels that are taken in before others are sent.
+const TURNS_IN: usize = 64;
+
+/// What is known of all shards: their owners write it, and the couriers of a worker read it.
+#[derive(Clone, Default)]
+pub(super) struct Board {
+    looks: Arc<Mutex<BTreeMap<u16, Look>>>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Board {
+    /// Returns how a shard was when it was looked at last.
+    pub(super) fn look(&self, shard: u16) -> Option<Look> {
+        let looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+        looks.get(&shard).cloned()
+    }
+
+    /// Notes how a shard is.
+    pub(super) fn put(&self, shard: u16, look: Look) {
+        let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+        looks.insert(shard, look);
+    }
+
+    /// Forgets how a shard was when somebody else owned it.
+    pub(super) fn forget(&self, shard: u16) {
+        let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+        looks.remove(&shard);
+    }
+
+    /// Notes whether nothing is left to do in all shards.
+    pub(super) fn set_over(&self, is_over: bool) {
+        self.is_over.store(is_over, Ordering::Relaxed);
+    }
+}
+
+/// The courier of a shard whose crawl runs here.
+pub(super) struct Exchange {
+    broker: Arc<dyn Broker>,
+    post: Post,
+    courier: Courier,
+    board: Board,
+    /// Position of the last parcel that was taken in.
+    position: u64,
+}
+
+/// Name of the log of what is sent to a shard.
+fn inbox(shard: u16) -> String {
+    format!("links{shard:02}")
+}
+
+impl Exchange {
+    pub(super) fn new(broker: Arc<dyn Broker>, post: Post, board: Board) -> Self {
+        Self {
+            courier: Courier::new(post.shards(), PATIENCE),
+            broker,
+            post,
+            board,
+            position: 0,
+        }
+    }
+
+    /// Sends and takes in until the run is over.
+    pub(super) fn run(mut self) {
+        let runtime = match Builder::new_current_thread().enable_time().build() {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                tracing::error!(%error, "links to other shards are not sent");
+                return;
+            }
+        };
+        runtime.block_on(async {
+            let mut is_begun = false;
+            loop {
+                let shard = self.post.shards().own();
+                match self.turn(&mut is_begun).await {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        let woken = tokio::time::timeout(TURN, self.post.changed()).await;
+                        if matches!(woken, Ok(Err(_))) {
+                            return;
+                        }
+                    }
+                    Err(Trouble::Over) => return,
+                    Err(Trouble::Engine(error)) => {
+                        tracing::debug!(shard, %error, "links are not exchanged for the moment");
+                        tokio::time::sleep(TURN).await;
+                    }
+                }
+            }
+        });
+    }
+
+    /// Sends what waits and takes in what has arrived. Returns whether there was anything.
+    async fn turn(&mut self, is_begun: &mut bool) -> Result<bool, Trouble> {
+        let shards = self.post.shards();
+        if !*is_begun {
+            for shard in 0..shards.count() {
+                self.broker.create(&inbox(shard))?;
+            }
+            *is_begun = true;
+        }
+        let now = Lease::now();
+        for other in shards.others() {
+            let look = self.board.look(other).unwrap_or_default();
+            let received = look.counts.received.get(usize::from(shards.own()));
+            let through = received.copied().unwrap_or(0);
+            if self.courier.acknowledged(other, through, now) {
+                let told = self.post.acknowledge(other, through).await;
+                told.map_err(|_| Trouble::Over)?;
+            }
+        }
+        let waiting = |to, after| self.post.waiting(to, after, PARCEL);
+        // The store is closed once the run is over.
+        let parcels = self
+            .courier
+            .collect(now, waiting)
+            .map_err(|_| Trouble::Over)?;
+        let mut has_moved = !parcels.is_empty();
+        for parcel in parcels {
+            self.broker.publish(&inbox(parcel.to), &parcel.encode())?;
+        }
+        for _ in 0..TURNS_IN {
+            if !self.take_in(&inbox(shards.own())).await? {
+                break;
+            }
+            has_moved = true;
+        }
+        let look = self.post.look().await.map_err(|_| Trouble::Over)?;
+        self.board.put(shards.own(), look.clone());
+        if self.board.is_over.load(Ordering::Relaxed) {
+            let ended = self.post.end(look).await;
+            ended.map_err(|_| Trouble::Over)?;
+        }
+        Ok(has_moved)
+    }
+
+    /// Takes in the next parcel. Returns whether there was one.
+    async fn take_in(&mut self, inbox: &str) -> Result<bool, Trouble> {
+        let (at, bytes) = match self.broker.message_after(inbox, self.position) {
+            Ok(Some(next)) => next,
+            Ok(None) => return Ok(false),
+            // What is gone was committed here, or is sent again.
+            Err(broker::Error::Trimmed { first }) => {
+                self.position = first.saturating_sub(1);
+                return Ok(true);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let handed_in = match Parcel::decode(&bytes) {
+            Ok(parcel) => self.post.hand_in(&parcel).await,
+            Err(error) => Err(error.into()),
+        };
+        match handed_in {
+            Ok(_) => {}
+            Err(HandInError::Over(_)) => return Err(Trouble::Over),
+            // Another worker will be able to read it, or it is sent again.
+            Err(HandInError::Parcel(error)) => {
+                tracing::warn!(%error, "a parcel of links cannot be read");
+            }
+        }
+        self.position = at;
+        self.broker.trim(inbox, at)?;
+        Ok(true)
+    }
+}
+
+/// Why a turn ends early.
+enum Trouble {
+    /// The run is over.
+    Over,
+    /// The engine does not do what it is asked for.
+    Engine(broker::Error),
+}
+
+impl From<broker::Error> for Trouble {
+    fn from(error: broker::Error) -> Self {
+        Self::Engine(error)
+    }
+}
