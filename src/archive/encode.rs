@@ -6,11 +6,12 @@ use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use flate2::Compression;
 use flate2::write::GzEncoder;
-use flate2::{Compress, Compression, FlushCompress, Status};
-use libdeflater::{CompressionLvl, Compressor};
 
+use super::ahead::{Ahead, OwnAhead};
 use super::id::{DigestAlgorithm, RecordId};
+use super::member::{Encoder, Name};
 use super::record::Record;
 use super::{Error, Result};
 
@@ -22,16 +23,12 @@ const PARALLEL_BYTES: u64 = 128 * 1024;
 /// More threads than this do not help with a group of a few dozen records.
 const MAX_THREADS: usize = 8;
 
-/// Size of a record, in bytes, up to which it is compressed in one piece: in two thirds of the
-/// time, but with room for the record and for its member at once. What is larger passes in small
-/// pieces.
-const WHOLE_BYTES: usize = 1 << 20;
-
 /// The compressors of one archive, reused because their tables (some megabyte each) are expensive
 /// to allocate.
 pub(super) struct Encoders {
-    encoders: Vec<Encoder>,
+    own: Vec<Encoder>,
     digest: DigestAlgorithm,
+    ahead: OwnAhead,
 }
 
 impl Encoders {
@@ -40,17 +37,23 @@ impl Encoders {
         let threads = thread::available_parallelism().map_or(1, usize::from);
         Self {
             digest,
+            ahead: OwnAhead::new(level),
             ..Self::with_threads(level, threads.min(MAX_THREADS))
         }
     }
 
     /// Creates compressors for a given number of threads, at least one.
     pub(super) fn with_threads(level: u32, threads: usize) -> Self {
-        let encoders = (0..threads.max(1)).map(|_| Encoder::new(level)).collect();
         Self {
-            encoders,
+            own: (0..threads.max(1)).map(|_| Encoder::new(level)).collect(),
             digest: DigestAlgorithm::default(),
+            ahead: OwnAhead::with_threads(level, 0),
         }
+    }
+
+    /// Returns what takes records ahead, if there are processors for that.
+    pub(super) fn ahead(&self) -> Option<Ahead> {
+        self.ahead.handle()
     }
 
     /// Returns the gzip members of `records`, in their order.
@@ -59,25 +62,47 @@ impl Encoders {
         records: &[Record],
         warcinfo: Option<RecordId>,
     ) -> Result<Vec<Vec<u8>>> {
-        let bytes: u64 = records.iter().map(Record::block_length).sum();
+        let name = (warcinfo, self.digest);
+        let mut done = match (warcinfo, self.own.first_mut()) {
+            (Some(_), Some(own)) => self.ahead.take(name, own),
+            _ => Vec::new(),
+        };
+        let (mut members, mut rest) = (Vec::with_capacity(records.len()), Vec::new());
+        for (index, record) in records.iter().enumerate() {
+            match done.iter().position(|(it, _)| it.is(record)) {
+                Some(at) => members.push((index, done.swap_remove(at).1)),
+                None => rest.push((index, record)),
+            }
+        }
+        members.extend(self.encode_now(&rest, name)?);
+        members.sort_unstable_by_key(|(index, _)| *index);
+        Ok(members.into_iter().map(|(_, member)| member).collect())
+    }
+
+    /// Encodes records, which have their numbers beside them.
+    fn encode_now(
+        &mut self,
+        records: &[(usize, &Record)],
+        name: Name,
+    ) -> Result<Vec<(usize, Vec<u8>)>> {
+        let bytes: u64 = records.iter().map(|(_, it)| it.block_length()).sum();
         let threads = match bytes {
-            PARALLEL_BYTES.. => self.encoders.len().min(records.len()),
+            PARALLEL_BYTES.. => self.own.len().min(records.len()),
             _ => 1,
         };
         let next = &AtomicUsize::new(0);
-        let name = (warcinfo, self.digest);
-        let mut encoders = self.encoders.iter_mut().take(threads);
+        let mut encoders = self.own.iter_mut().take(threads);
         let own = encoders.next();
-        let mut members = thread::scope(|scope| {
+        thread::scope(|scope| {
             // A thread that cannot be started is not needed: the running threads take its records.
             let helpers: Vec<_> = encoders
                 .filter_map(|encoder| {
-                    let work = move || encoder.take_turns(records, next, name);
+                    let work = move || take_turns(encoder, records, next, name);
                     thread::Builder::new().spawn_scoped(scope, work).ok()
                 })
                 .collect();
             let mut members = match own {
-                Some(encoder) => encoder.take_turns(records, next, name)?,
+                Some(encoder) => take_turns(encoder, records, next, name)?,
                 None => Vec::new(),
             };
             for helper in helpers {
@@ -87,9 +112,7 @@ impl Encoders {
                 }
             }
             Ok::<_, Error>(members)
-        })?;
-        members.sort_unstable_by_key(|(index, _)| *index);
-        Ok(members.into_iter().map(|(_, member)| member).collect())
+        })
     }
 }
 
@@ -107,102 +130,20 @@ impl Record {
     }
 }
 
-/// The compressor of one thread.
-struct Encoder {
-    whole: Compressor,
-    /// A record that is compressed in one piece, and its member.
-    record: Vec<u8>,
-    member: Vec<u8>,
-    in_pieces: Compress,
-}
-
-impl Encoder {
-    fn new(level: u32) -> Self {
-        // Both have these levels.
-        let whole = i32::try_from(level).map(CompressionLvl::new);
-        let whole = whole.ok().and_then(std::result::Result::ok);
-        Self {
-            whole: Compressor::new(whole.unwrap_or_default()),
-            record: Vec::new(),
-            member: Vec::new(),
-            // A window of 15 bits is the maximum of the format; every reader supports it.
-            in_pieces: Compress::new_gzip(Compression::new(level), 15),
-        }
-    }
-
-    /// Encodes the next record until none is left.
-    fn take_turns(
-        &mut self,
-        records: &[Record],
-        next: &AtomicUsize,
-        name: (Option<RecordId>, DigestAlgorithm),
-    ) -> Result<Vec<(usize, Vec<u8>)>> {
-        let mut members = Vec::new();
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(record) = records.get(index) else {
-                return Ok(members);
-            };
-            members.push((index, self.member(record, name)?));
-        }
-    }
-
-    /// Encodes one record as one gzip member.
-    fn member(
-        &mut self,
-        record: &Record,
-        (warcinfo, digest): (Option<RecordId>, DigestAlgorithm),
-    ) -> Result<Vec<u8>> {
-        let header = record.header_by(warcinfo, digest);
-        let [head, payload] = record.block();
-        let parts = [header.as_bytes(), head, payload, b"\r\n\r\n"];
-        let length = parts.iter().map(|part| part.len()).sum();
-        if length <= WHOLE_BYTES
-            && let Some(member) = self.compress_whole(&parts)
-        {
-            return Ok(member);
-        }
-        self.compress_in_pieces(&parts, length)
-    }
-
-    fn compress_whole(&mut self, parts: &[&[u8]]) -> Option<Vec<u8>> {
-        self.record.clear();
-        for part in parts {
-            self.record.extend_from_slice(part);
-        }
-        let most = self.whole.gzip_compress_bound(self.record.len());
-        if self.member.len() < most {
-            self.member.resize(most, 0);
-        }
-        let compressed = self.whole.gzip_compress(&self.record, &mut self.member);
-        self.member.get(..compressed.ok()?).map(<[u8]>::to_vec)
-    }
-
-    fn compress_in_pieces(&mut self, parts: &[&[u8]], length: usize) -> Result<Vec<u8>> {
-        self.in_pieces.reset();
-        // Web pages shrink to between a fifth and a third.
-        let mut member = Vec::with_capacity(512 + length / 3);
-        for part in parts {
-            self.push(part, &mut member, FlushCompress::None)?;
-        }
-        self.push(&[], &mut member, FlushCompress::Finish)?;
-        Ok(member)
-    }
-
-    fn push(&mut self, mut input: &[u8], member: &mut Vec<u8>, flush: FlushCompress) -> Result<()> {
-        loop {
-            if member.len() == member.capacity() {
-                member.reserve((input.len() / 2).max(1024));
-            }
-            let before = self.in_pieces.total_in();
-            let status = self.in_pieces.compress_vec(input, member, flush)?;
-            let taken = (self.in_pieces.total_in() - before) as usize;
-            input = input.get(taken..).unwrap_or_default();
-            let finishing = matches!(flush, FlushCompress::Finish);
-            if matches!(status, Status::StreamEnd) || (input.is_empty() && !finishing) {
-                return Ok(());
-            }
-        }
+/// Encodes the next record until none is left.
+fn take_turns(
+    encoder: &mut Encoder,
+    records: &[(usize, &Record)],
+    next: &AtomicUsize,
+    name: Name,
+) -> Result<Vec<(usize, Vec<u8>)>> {
+    let mut members = Vec::new();
+    loop {
+        let turn = next.fetch_add(1, Ordering::Relaxed);
+        let Some((index, record)) = records.get(turn) else {
+            return Ok(members);
+        };
+        members.push((*index, encoder.member(record, name)?));
     }
 }
 
@@ -213,6 +154,7 @@ mod tests {
     use bytes::Bytes;
     use flate2::read::GzDecoder;
 
+    use super::super::member::WHOLE_BYTES;
     use super::super::{Capture, Digest};
     use super::*;
 
@@ -255,6 +197,37 @@ mod tests {
             expected.extend(record.block().concat());
             expected.extend_from_slice(b"\r\n\r\n");
             assert_eq!(bytes, expected);
+        }
+    }
+
+    /// The result does not depend on what was begun before, in which order, or for which file.
+    #[test]
+    fn what_was_begun_ahead_is_what_it_would_be() {
+        let records: Vec<Record> = (0..40).map(|i| page(i, i * 3_000)).collect();
+        let names = [1, 2].map(|seed| Some(RecordId::new(seed)));
+        let expected = names.map(|name| {
+            let mut encoders = Encoders::with_threads(6, 1);
+            encoders.encode(&records, name).unwrap()
+        });
+        let mut encoders = Encoders {
+            ahead: OwnAhead::with_threads(6, 2),
+            ..Encoders::with_threads(6, 1)
+        };
+        let ahead = encoders.ahead().unwrap();
+        for round in 0..12 {
+            // Begun twice, forgotten, left out, not appended, and for the file before.
+            records.iter().rev().for_each(|it| ahead.begin(it));
+            if round % 3 == 0 {
+                ahead.forget();
+            }
+            let begun = records.iter().step_by(1 + round % 3);
+            begun.for_each(|it| ahead.begin(it));
+            ahead.begin(&page(7, 30_000));
+            let (name, expected) = match round % 4 {
+                0 => (names[0], &expected[0]),
+                _ => (names[1], &expected[1]),
+            };
+            assert_eq!(&encoders.encode(&records, name).unwrap(), expected);
         }
     }
 

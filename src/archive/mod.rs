@@ -7,9 +7,10 @@
 //! acknowledged byte, but for what a person has forgotten (`erase.rs`).
 //!
 //! Read in this order: `record.rs` (what is kept), `warc.rs` (segments, sync, rewind), `segment.rs`
-//! (one file), `encode.rs` (bytes), `reader.rs` (reading back), `pack.rs` (bodies of duplicates),
-//! `cdxj/` (indexes of captures).
+//! (one file), `member.rs` (bytes), `encode.rs` and `ahead.rs` (who makes them), `reader.rs`
+//! (reading back), `pack.rs` (bodies of duplicates), `cdxj/` (indexes of captures).
 
+mod ahead;
 mod cdxj;
 mod directory;
 mod earlier;
@@ -18,6 +19,7 @@ mod encode;
 mod erase;
 mod foreign;
 mod id;
+mod member;
 mod memory;
 mod names;
 mod opening;
@@ -33,6 +35,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub use ahead::Ahead;
 pub use cdxj::{IndexLine, LineSorter, SortedLines, index_line, index_path};
 pub use directory::replace_file;
 pub use earlier::{add_earlier_archives, earlier_archives};
@@ -76,6 +79,11 @@ pub trait Archive: Send {
 
     /// Returns when the current file was begun, if it has records.
     fn begun(&self) -> Option<Timestamp> {
+        None
+    }
+
+    /// Returns what takes records before they are appended, if the archive has use for them.
+    fn ahead(&self) -> Option<Ahead> {
         None
     }
 

@@ -339,6 +339,15 @@ impl Record {
         self.target.as_deref()
     }
 
+    /// Returns `true` if both are the same record, with the same payload in memory.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.id == other.id
+            && (self.kind, self.date, &self.target) == (other.kind, other.date, &other.target)
+            && (&self.fields, self.content_type) == (&other.fields, other.content_type)
+            && self.head == other.head
+            && self.payload.as_ptr_range() == other.payload.as_ptr_range()
+    }
+
     /// Returns the two parts of the block, in order.
     pub fn block(&self) -> [&[u8]; 2] {
         [&self.head, &self.payload]

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
+use super::ahead::Ahead;
 use super::cdxj::{self, IndexBeside};
 use super::directory::{create_directory, sync_directory};
 use super::encode::Encoders;
@@ -536,6 +537,10 @@ impl Archive for WarcArchive {
             index.add(records, &places);
         }
         Ok(places)
+    }
+
+    fn ahead(&self) -> Option<Ahead> {
+        self.encoders.ahead()
     }
 
     /// The file is whole and synced before it gets its name, and the directory is synced before

@@ -345,15 +345,15 @@ fn new_looks(
     alive: &BTreeMap<&str, &Beat>,
     counted: &BTreeMap<String, u64>,
 ) -> Option<Vec<Look>> {
-    let look = |(shard, owner): (u16, &Option<&str>)| {
-        let owner = (*owner)?;
+    let look = |(shard, owner): (u16, Option<&str>)| {
+        let owner = owner?;
         let beat = alive.get(owner)?;
         let is_new = counted
             .get(owner)
             .is_none_or(|number| beat.number >= number + 2);
         beat.looks.get(&shard).filter(|_| is_new).cloned()
     };
-    (0..).zip(owned).map(look).collect()
+    (0..).zip(owned.iter().copied()).map(look).collect()
 }
 
 /// Whether a worker says that it follows a shard.

@@ -279,13 +279,23 @@ impl Committer {
     fn judge(&mut self, visits: &[Analysed]) -> Result<Collected, Error> {
         let now = latest(visits);
         self.bodies.begin();
+        let ahead = self.archive.ahead();
         // Each turn but the last withdraws a verdict, for all turns that follow.
         loop {
             let pulse = self.pulse.clone();
+            if let Some(ahead) = &ahead {
+                ahead.forget();
+            }
             let judged = self.guarded(now, |judge, group| {
                 judge.gate.sweep(visits, group)?;
                 for visit in visits {
+                    let before = group.set.records.len();
                     judge.visit(visit, group)?;
+                    if let Some(ahead) = &ahead {
+                        for record in group.set.records.iter().skip(before) {
+                            ahead.begin(record);
+                        }
+                    }
                     pulse.beat();
                 }
                 judge.gate.take_up_after(visits, group)
