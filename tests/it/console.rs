@@ -329,6 +329,18 @@ fn the_command_beside_a_list_gives_just_that_list() {
         assert_eq!(told[0]["hosts"], hosts["hosts"], "{query}");
         assert_eq!(told[0]["total"], hosts["total"], "{query}");
     }
+    let hosts = console.get("/api/v1/hosts");
+    let name = text(&hosts["hosts"][0], "host");
+    let escaped = name.replace(':', "%3A").replace('/', "%2F");
+    let story = console.get(&format!("/api/v1/hosts/{escaped}"));
+    let told = told_by(&story);
+    let rows = told[0]["hosts"].as_array().expect("a list");
+    assert!(!rows.is_empty());
+    for row in rows.iter().filter(|row| row["host"] == name) {
+        assert_eq!(row["visits"], story["visits"]);
+        assert_eq!(row["queued"], story["queued"]);
+    }
+    assert!(rows.iter().any(|row| row["host"] == name), "{told:?}");
     for query in ["", "?tier=near", "?min=2", "?min=900"] {
         let clusters = console.get(&format!("/api/v1/clusters{query}"));
         let mut told = told_by(&clusters);

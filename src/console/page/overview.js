@@ -132,13 +132,13 @@ function Links({ status }) {
   const links = Object.entries(status.counters?.links ?? {}).sort((a, b) => b[1] - a[1]);
   const all = links.reduce((sum, [, value]) => sum + value, 0);
   return html`<${Card} title="Links by admission" says=${`${short(all)} ${all === 1 ? 'link was' : 'links were'} read`} command=${commandOf(status, 'status')}>
-    ${links.length === 0 ? html`<${Empty} title="No links yet" />` : html`<${Bars} label="Links by admission" all=${all} rows=${links.map(([name, value]) => ({ key: name, name: words(name), value, tone: name === 'admitted' ? 'c-1' : 'v-plain', href: name === 'known' ? null : name === 'admitted' ? '#/hosts?sort=queue' : `#/not-fetched?reason=${encodeURIComponent(name)}` }))} />`}<//>`;
+    ${links.length === 0 ? html`<${Empty} title="No links yet" />` : html`<${Bars} label="Links by admission" all=${all} rows=${links.map(([name, value]) => ({ key: name, name: words(name), value, tone: name === 'admitted' ? 'c-1' : 'v-plain', href: name === 'known' ? '#/hosts?sort=visits' : name === 'admitted' ? '#/hosts?sort=queue' : `#/not-fetched?reason=${encodeURIComponent(name)}` }))} />`}<//>`;
 }
 
 function Memory({ status }) {
   const { memory } = status;
   const originals = status.counters?.verdicts?.unique ?? 0;
-  const parts = [['window', 'hosts and their next URLs', memory?.window], ['urls seen', 'filter and recent URLs', memory?.urls_seen], ['new keys', 'until the next checkpoint', memory?.new_keys]];
+  const parts = [['window', 'hosts and their next URLs (state.hosts_in_memory, state.urls_in_memory)', memory?.window], ['urls seen', 'filter and recent URLs (crawl.expected_urls)', memory?.urls_seen], ['new keys', 'until the next checkpoint (state.max_memory)', memory?.new_keys]];
   const shares = status.shares ?? [];
   const plan = shares.reduce((sum, it) => sum + it.bytes, 0);
   if (status.running === false) return null;

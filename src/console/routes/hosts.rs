@@ -183,8 +183,15 @@ pub(in crate::console) async fn host(
 ) -> Result<Json<Listed<HostStory>>, Failed> {
     let host = host_of(&name)?;
     let crawl = shared.crawl()?;
-    let url = format!("{}/", host.as_str());
-    let command = command(&["why", &url, "--json"], &crawl.directory);
+    let words = [
+        "status",
+        "--hosts",
+        "queue",
+        "--match",
+        host.as_str(),
+        "--json",
+    ];
+    let command = command(&words, &crawl.directory);
     let story = shared.read(move |view| inspect::host_story(view, &crawl.directory, &host));
     let list = story.await?;
     let list = list.ok_or_else(|| Failed::not_found(format!("the crawl has not met {name}")))?;
