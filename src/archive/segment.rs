@@ -124,6 +124,18 @@ impl Segment {
     }
 }
 
+/// Copies what follows `offset` of a file to another, durably.
+pub(super) fn copy_end(from: &Path, offset: u64, to: &Path) -> Result<()> {
+    let copied: io::Result<()> = (|| {
+        let mut source = File::open(from)?;
+        source.seek(SeekFrom::Start(offset))?;
+        let mut target = File::create_new(to)?;
+        io::copy(&mut source, &mut target)?;
+        target.sync_all()
+    })();
+    copied.map_err(Error::io("copy the end of", from))
+}
+
 /// Returns a path that is free for what of a file was not acknowledged, beside it: its name with
 /// `.unacknowledged`, and a number if there are several.
 pub fn unacknowledged(file: &Path) -> io::Result<PathBuf> {

@@ -7,8 +7,7 @@
 //! acknowledged tail is ever written to, and no whole segment of an earlier process is deleted.
 //! Only one process at a time may write to a directory; the engine's lock ensures that.
 
-use std::fs::{self, File};
-use std::io::{self, Seek as _, SeekFrom};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -22,7 +21,7 @@ use super::names::{FileNames, marked};
 use super::opening::warcinfo;
 use super::reader::{self, Limits, SegmentReader};
 use super::record::Record;
-use super::segment::{Segment, unacknowledged};
+use super::segment::{Segment, copy_end, unacknowledged};
 use super::{Archive, Error, Location, Result, Tail};
 
 /// Upper estimate of what header and gzip framing add to a block, in bytes; used to decide whether
@@ -591,18 +590,6 @@ impl Archive for WarcArchive {
     fn rewind(&mut self, tail: &Tail) -> Result<()> {
         self.cut(tail, Rest::Removed).map(drop)
     }
-}
-
-/// Copies what follows `offset` of a file to another, durably.
-fn copy_end(from: &Path, offset: u64, to: &Path) -> Result<()> {
-    let copied: io::Result<()> = (|| {
-        let mut source = File::open(from)?;
-        source.seek(SeekFrom::Start(offset))?;
-        let mut target = File::create_new(to)?;
-        io::copy(&mut source, &mut target)?;
-        target.sync_all()
-    })();
-    copied.map_err(Error::io("copy the end of", from))
 }
 
 #[cfg(test)]

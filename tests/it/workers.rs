@@ -28,7 +28,7 @@ const NET: u8 = 4;
 const TIMES: Times = Times {
     beat: Duration::from_millis(50),
     right: Duration::from_secs(50),
-    dead: Duration::from_secs(60),
+    dead: Duration::from_mins(1),
 };
 
 /// A worker on a thread.
@@ -72,8 +72,8 @@ impl Running {
     }
 }
 
-/// The URLs that a crawl is done with, by the lines of its log, each as often as it is there but for
-/// visits that only checked what was learned.
+/// The URLs that a crawl is done with, by the lines of its log, each as often as it is there, but
+/// for visits that only checked what was learned.
 fn fetched(data: &Path) -> BTreeMap<String, usize> {
     const OTHERS: [&str; 3] = ["retry", "checked", "unchanged"];
     let mut urls = BTreeMap::new();

@@ -6,6 +6,7 @@
 //! store: what fails before the commit, including by a panic, leaves no trace.
 
 mod changing;
+mod checkpointing;
 mod closing;
 mod forgetting;
 mod holding;
@@ -21,10 +22,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 
 use super::bodies::{Bodies, Bound};
-use super::checkpoints::{Checkpoints, Site};
+use super::checkpoints::Checkpoints;
 use super::group::Group;
 use super::judge::Judge;
-use super::lookups::{Lookups, SEEN_RUNS};
+use super::lookups::Lookups;
 use super::placing::Placing;
 use super::shelf::Shelf;
 use super::write_set::WriteSet;
@@ -532,38 +533,6 @@ impl Committer {
             }
         }
         Ok(())
-    }
-
-    /// Makes a checkpoint if one is due, and reclaims the space of drained queues.
-    pub(crate) fn checkpoint_if_due(&mut self) -> Result<(), Error> {
-        self.lookups.seen.step(&self.lookups.catalog[SEEN_RUNS]);
-        self.reclaim_if_due();
-        let (checkpoints, mut site) = self.site();
-        checkpoints.advance(&mut site)
-    }
-
-    /// Makes a checkpoint of everything committed, and waits for it.
-    pub(crate) fn checkpoint(&mut self) -> Result<(), Error> {
-        let (checkpoints, mut site) = self.site();
-        checkpoints.end(&mut site)?;
-        checkpoints.begin(&mut site)?;
-        checkpoints.end(&mut site)?;
-        let Lookups { catalog, seen, .. } = &mut self.lookups;
-        seen.finish_saving(&catalog[SEEN_RUNS], self.state.sequence);
-        Ok(())
-    }
-
-    fn site(&mut self) -> (&mut Checkpoints, Site<'_>) {
-        let site = Site {
-            store: &*self.store,
-            lookups: &mut self.lookups,
-            state: &self.state,
-            disk: &mut self.disk,
-            log: Some(&self.log),
-            failpoint: &mut self.failpoint,
-            events: Some(&self.events),
-        };
-        (&mut self.checkpoints, site)
     }
 
     /// Reclaims the space of queues if most of what they ever held has left. What is to be
