@@ -22,6 +22,7 @@ use crate::store::CommitLog;
 
 pub use log::ShardLog;
 pub use membership::Times;
+pub use rows::create;
 pub use worker::{Error as WorkerError, Worker, WorkerOptions};
 
 /// Connects to the log of a crawl that is one shard, as its only worker.

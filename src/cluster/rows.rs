@@ -8,11 +8,86 @@ use serde::{Deserialize, Serialize};
 
 use crate::broker::{Broker, Error, Result};
 use crate::engine::exchange::Look;
+use crate::url::Secret;
 
+/// The row of what is fixed when a crawl is created.
+const CRAWL: &str = "crawl";
 /// The row of the owners of all shards.
 const OWNERS: &str = "shards";
 /// The row of the names of all workers.
 const WORKERS: &str = "workers";
+
+/// Version of the form of the rows.
+const FORMAT: u32 = 1;
+
+/// What is fixed when a crawl is created.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Creation {
+    format: u32,
+    shards: u16,
+    secret: Vec<u8>,
+}
+
+/// Creates a crawl of so many shards, unless it was created before, and returns its secret.
+///
+/// # Errors
+///
+/// [`Error::Refused`] if it was created with another number of shards, or by another version.
+pub fn create(broker: &dyn Broker, shards: u16) -> Result<Secret> {
+    // Rows are made together with the first log.
+    broker.create("00")?;
+    let mut secret = [0; Secret::LEN];
+    getrandom::fill(&mut secret)
+        .map_err(|error| Error::Refused(format!("no random bytes: {error}")))?;
+    let new = Creation {
+        format: FORMAT,
+        shards,
+        secret: secret.to_vec(),
+    };
+    loop {
+        let (version, known): (_, Creation) = read(broker, CRAWL)?;
+        if version == 0 {
+            match write(broker, CRAWL, 0, &new) {
+                Ok(()) | Err(Error::Moved) => continue,
+                Err(error) => return Err(error),
+            }
+        }
+        if known.format != FORMAT {
+            return Err(Error::Refused(format!(
+                "the crawl has form {}, and this version of gleaner has form {FORMAT}",
+                known.format
+            )));
+        }
+        if known.shards != shards {
+            return Err(Error::Refused(format!(
+                "the crawl has {} shards, which stay as many; give it as many",
+                known.shards
+            )));
+        }
+        let secret = known.secret.try_into();
+        let damaged = |_| Error::Refused("the secret of the crawl cannot be read".to_owned());
+        return Ok(Secret::from_bytes(secret.map_err(damaged)?));
+    }
+}
+
+/// Returns the version of a row and what it says; the default if there is none.
+fn read<T: DeserializeOwned + Default>(broker: &dyn Broker, name: &str) -> Result<(u64, T)> {
+    match broker.row(name)? {
+        None => Ok((0, T::default())),
+        Some((version, row)) => match postcard::from_bytes(&row) {
+            Ok(row) => Ok((version, row)),
+            Err(error) => Err(Error::Refused(format!(
+                "the row {name} cannot be read: {error}"
+            ))),
+        },
+    }
+}
+
+fn write<T: Serialize>(broker: &dyn Broker, name: &str, version: u64, row: &T) -> Result<()> {
+    let row = postcard::to_stdvec(row);
+    let row = row.map_err(|error| Error::Refused(format!("the row {name}: {error}")))?;
+    broker.put_row(name, version, &row).map(drop)
+}
 
 /// Who owns a shard.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,7 +132,7 @@ impl Rows {
 
     /// Returns the owners of all shards that ever had one, by number.
     pub(super) fn owners(&self) -> Result<Vec<Owner>> {
-        Ok(self.read(OWNERS)?.1)
+        Ok(read(&*self.broker, OWNERS)?.1)
     }
 
     /// Changes the owner of a shard by what `change` makes of it, unless that is `None`; it is
@@ -68,7 +143,7 @@ impl Rows {
         mut change: impl FnMut(&Owner) -> Option<Owner>,
     ) -> Result<Owner> {
         loop {
-            let (version, mut owners): (_, Vec<Owner>) = self.read(OWNERS)?;
+            let (version, mut owners): (_, Vec<Owner>) = read(&*self.broker, OWNERS)?;
             let at = usize::from(shard);
             if owners.len() <= at {
                 owners.resize(at + 1, Owner::default());
@@ -81,7 +156,7 @@ impl Rows {
                 Some(new) => owner.clone_from(&new),
             }
             let new = owner.clone();
-            match self.write(OWNERS, version, &owners) {
+            match write(&*self.broker, OWNERS, version, &owners) {
                 Ok(()) => return Ok(new),
                 Err(Error::Moved) => {}
                 Err(error) => return Err(error),
@@ -91,7 +166,7 @@ impl Rows {
 
     /// Returns the names of all workers that are members.
     pub(super) fn workers(&self) -> Result<Vec<String>> {
-        Ok(self.read(WORKERS)?.1)
+        Ok(read(&*self.broker, WORKERS)?.1)
     }
 
     /// Makes a worker a member, unless it is one.
@@ -106,13 +181,13 @@ impl Rows {
 
     fn change_workers(&self, change: impl Fn(&mut Vec<String>)) -> Result<()> {
         loop {
-            let (version, before): (_, Vec<String>) = self.read(WORKERS)?;
+            let (version, before): (_, Vec<String>) = read(&*self.broker, WORKERS)?;
             let mut names = before.clone();
             change(&mut names);
             if names == before {
                 return Ok(());
             }
-            match self.write(WORKERS, version, &names) {
+            match write(&*self.broker, WORKERS, version, &names) {
                 Err(Error::Moved) => {}
                 written => return written,
             }
@@ -121,7 +196,7 @@ impl Rows {
 
     /// Returns what a worker said last, and the version of its row.
     pub(super) fn beat(&self, worker: &str) -> Result<(u64, Beat)> {
-        self.read(&row_of(worker))
+        read(&*self.broker, &row_of(worker))
     }
 
     /// Replaces what a worker said last, if that has this version.
@@ -130,26 +205,7 @@ impl Rows {
     ///
     /// [`Error::Moved`] if somebody else speaks under this name.
     pub(super) fn put_beat(&self, worker: &str, version: u64, beat: &Beat) -> Result<()> {
-        self.write(&row_of(worker), version, beat)
-    }
-
-    /// Returns the version of a row and what it says; the default if there is none.
-    fn read<T: DeserializeOwned + Default>(&self, name: &str) -> Result<(u64, T)> {
-        match self.broker.row(name)? {
-            None => Ok((0, T::default())),
-            Some((version, row)) => match postcard::from_bytes(&row) {
-                Ok(row) => Ok((version, row)),
-                Err(error) => Err(Error::Refused(format!(
-                    "the row {name} cannot be read: {error}"
-                ))),
-            },
-        }
-    }
-
-    fn write<T: Serialize>(&self, name: &str, version: u64, row: &T) -> Result<()> {
-        let row = postcard::to_stdvec(row);
-        let row = row.map_err(|error| Error::Refused(format!("the row {name}: {error}")))?;
-        self.broker.put_row(name, version, &row).map(drop)
+        write(&*self.broker, &row_of(worker), version, beat)
     }
 }
 

@@ -62,7 +62,7 @@ pub trait CommitLog: Send + Sync + fmt::Debug {
     }
 }
 
-/// Commits after which the log is trimmed: what the disk has is needed by nobody else so far.
+/// Commits after which the log is trimmed, as far as nobody else needs what the disk has.
 const COMMITS_PER_TRIM: u64 = 256;
 
 /// The result of a call to a log.

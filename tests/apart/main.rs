@@ -109,6 +109,7 @@ fn tests() -> Vec<Test> {
         cluster::nats_keeps_the_contract: Need::Nats,
         cluster::of_writers_that_race_one_wins: Need::Nats,
         cluster::three_servers_of_which_one_is_killed: Need::Nats,
+        cluster::workers_of_which_one_is_killed: Need::Nats,
         console::a_host_that_is_held_gets_no_requests: Need::Browser,
         console::a_report_opens_from_disk: Need::Browser,
         console::it_fits_a_phone_and_the_dark: Need::Browser,

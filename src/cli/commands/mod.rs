@@ -7,6 +7,7 @@ mod crawl;
 mod daemon;
 mod forget;
 mod retry;
+mod worker;
 
 mod check;
 mod duplicates;
@@ -43,6 +44,9 @@ pub(super) enum Command {
     Crawl(crawl::Arguments),
     /// Crawl continuously: revisit pages and accept new seeds while running
     Daemon(daemon::Arguments),
+    /// Crawl some shards of a crawl that several workers share
+    #[command(hide = true)]
+    Worker(worker::Arguments),
     /// Pause a running crawl, or one host
     Pause(control::Pause),
     /// Resume a paused crawl, or one host
@@ -135,6 +139,7 @@ impl Command {
             Self::Demo(arguments) => demo::run(&arguments, screen),
             Self::Crawl(arguments) => crawl::run(&arguments, screen),
             Self::Daemon(arguments) => daemon::run(&arguments, screen),
+            Self::Worker(arguments) => worker::run(&arguments, screen),
             Self::Pause(arguments) => control::pause(&arguments),
             Self::Resume(arguments) => control::resume(&arguments),
             Self::Stop(arguments) => control::stop(&arguments),

@@ -1,0 +1,95 @@
+//! `gleaner worker`: crawls some shards of a crawl that other workers share. For tests so far: what
+//! shards hold in common besides links is not compared yet.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context;
+use clap::Args;
+
+use super::config::SettingFlags;
+use super::crawl::SeedArguments;
+use crate::broker::{Address, Nats};
+use crate::cli::output::Screen;
+use crate::cli::{Failure, signals};
+use crate::cluster::{Times, Worker, WorkerOptions, create};
+use crate::config::Span;
+use crate::engine::StopHandle;
+use crate::frontier::{RevisitPolicy, Seed, Shards};
+use crate::url::HostKey;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// The engine and the name of the crawl
+    #[arg(value_name = "nats://SERVER,SERVER/NAME")]
+    address: Address,
+    /// Directory of this worker's shards
+    #[arg(long, value_name = "DIR")]
+    data_dir: PathBuf,
+    /// Name of this worker
+    #[arg(long)]
+    name: String,
+    /// Machine that it runs on; copies of a shard are on different ones
+    #[arg(long, value_name = "NAME")]
+    machine: Option<String>,
+    /// Shards of the crawl, fixed by the first worker
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    shards: u16,
+    /// Copies of each shard, that of its owner included
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    copies: usize,
+    /// Time after which a worker that says nothing is taken for dead
+    #[arg(long, value_name = "DURATION")]
+    dead: Option<Span>,
+    /// Seeds of the crawl, the same for all workers
+    #[arg(long = "seed", value_name = "URL")]
+    urls: Vec<String>,
+    #[command(flatten)]
+    settings: SettingFlags,
+}
+
+pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
+    let effective = arguments.settings.load(None)?;
+    let mut crawl = effective.config.options()?;
+    // A crawl that ends when nothing is left visits each page once.
+    crawl.revisit = RevisitPolicy::off();
+    let seeds = SeedArguments::of_urls(&arguments.urls).sources()?;
+    let seeds: Vec<Seed> = seeds.seeds().collect::<Result<_, _>>()?;
+    let stop = StopHandle::new();
+    signals::listen(stop.clone(), screen.clone())?;
+    let address = &arguments.address;
+    let broker = Nats::connect(address).with_context(|| format!("cannot use {address}"))?;
+    let broker = Arc::new(broker);
+    let count = arguments.shards;
+    let secret = create(&*broker, count).with_context(|| format!("cannot use {address}"))?;
+    let times = arguments
+        .dead
+        .as_ref()
+        .map_or_else(Times::default, |dead| Times {
+            beat: dead.0 / 10,
+            right: dead.0 * 7 / 10,
+            dead: dead.0,
+        });
+    let machine = arguments.machine.as_ref().unwrap_or(&arguments.name);
+    let options = WorkerOptions {
+        name: arguments.name.clone(),
+        machine: machine.clone(),
+        directory: arguments.data_dir.clone(),
+        shards: count,
+        copies: arguments.copies,
+        times,
+        secret,
+        crawl,
+        seeds: Arc::new(move |shard| {
+            let Ok(shards) = Shards::new(shard, count) else {
+                return Vec::new();
+            };
+            let own = seeds
+                .iter()
+                .filter(|seed| shards.is_own(&HostKey::of(&seed.url)));
+            own.cloned().collect()
+        }),
+    };
+    let worker = Worker::join(broker, options).map_err(anyhow::Error::from)?;
+    Ok(worker.run(&stop).map_err(anyhow::Error::from)?)
+}
