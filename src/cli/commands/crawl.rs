@@ -3,6 +3,7 @@
 pub(super) mod console;
 pub(super) mod reload;
 pub(super) mod widening;
+pub(super) mod worker;
 
 use std::fs::File;
 use std::io;

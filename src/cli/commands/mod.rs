@@ -7,7 +7,6 @@ mod crawl;
 mod daemon;
 mod forget;
 mod retry;
-mod worker;
 
 mod check;
 mod duplicates;
@@ -46,7 +45,7 @@ pub(super) enum Command {
     Daemon(daemon::Arguments),
     /// Crawl some shards of a crawl that several workers share
     #[command(hide = true)]
-    Worker(worker::Arguments),
+    Worker(crawl::worker::Arguments),
     /// Pause a running crawl, or one host
     Pause(control::Pause),
     /// Resume a paused crawl, or one host
@@ -139,7 +138,7 @@ impl Command {
             Self::Demo(arguments) => demo::run(&arguments, screen),
             Self::Crawl(arguments) => crawl::run(&arguments, screen),
             Self::Daemon(arguments) => daemon::run(&arguments, screen),
-            Self::Worker(arguments) => worker::run(&arguments, screen),
+            Self::Worker(arguments) => crawl::worker::run(&arguments, screen),
             Self::Pause(arguments) => control::pause(&arguments),
             Self::Resume(arguments) => control::resume(&arguments),
             Self::Stop(arguments) => control::stop(&arguments),

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use anyhow::Context;
 use clap::Args;
 
-use super::config::SettingFlags;
-use super::crawl::SeedArguments;
+use super::SeedArguments;
 use crate::broker::{Address, Nats};
+use crate::cli::commands::config::SettingFlags;
 use crate::cli::output::Screen;
 use crate::cli::{Failure, signals};
 use crate::cluster::{Times, Worker, WorkerOptions, create};
@@ -19,6 +19,8 @@ use crate::frontier::{RevisitPolicy, Seed, Shards};
 use crate::url::HostKey;
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example:
+  gleaner worker nats://127.0.0.1/news --name a --data-dir a --seed http://127.0.0.1:8000/")]
 pub(crate) struct Arguments {
     /// The engine and the name of the crawl
     #[arg(value_name = "nats://SERVER,SERVER/NAME")]
@@ -48,7 +50,7 @@ pub(crate) struct Arguments {
     settings: SettingFlags,
 }
 
-pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
+pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
     let effective = arguments.settings.load(None)?;
     let mut crawl = effective.config.options()?;
     // A crawl that ends when nothing is left visits each page once.
