@@ -66,6 +66,8 @@ pub(super) struct Exchange {
     post: Post,
     courier: Courier,
     board: Board,
+    /// Whether all shards have a log for what is sent to them.
+    has_logs: bool,
     /// Position of the last parcel that was taken in.
     position: u64,
 }
@@ -82,6 +84,7 @@ impl Exchange {
             broker,
             post,
             board,
+            has_logs: false,
             position: 0,
         }
     }
@@ -96,10 +99,9 @@ impl Exchange {
             }
         };
         runtime.block_on(async {
-            let mut is_begun = false;
             loop {
                 let shard = self.post.shards().own();
-                match self.turn(&mut is_begun).await {
+                match self.turn().await {
                     Ok(true) => {}
                     Ok(false) => {
                         let woken = tokio::time::timeout(TURN, self.post.changed()).await;
@@ -118,13 +120,13 @@ impl Exchange {
     }
 
     /// Sends what waits and takes in what has arrived. Returns whether there was anything.
-    async fn turn(&mut self, is_begun: &mut bool) -> Result<bool, Trouble> {
+    async fn turn(&mut self) -> Result<bool, Trouble> {
         let shards = self.post.shards();
-        if !*is_begun {
+        if !self.has_logs {
             for shard in 0..shards.count() {
                 self.broker.create(&inbox(shard))?;
             }
-            *is_begun = true;
+            self.has_logs = true;
         }
         let now = Lease::now();
         for other in shards.others() {
@@ -146,11 +148,16 @@ impl Exchange {
         for parcel in parcels {
             self.broker.publish(&inbox(parcel.to), &parcel.encode())?;
         }
+        let own = inbox(shards.own());
+        let before = self.position;
         for _ in 0..TURNS_IN {
-            if !self.take_in(&inbox(shards.own())).await? {
+            if !self.take_in(&own).await? {
                 break;
             }
+        }
+        if self.position > before {
             has_moved = true;
+            self.broker.trim(&own, self.position)?;
         }
         let look = self.post.look().await.map_err(|_| Trouble::Over)?;
         self.board.put(shards.own(), look.clone());
@@ -186,7 +193,6 @@ impl Exchange {
             }
         }
         self.position = at;
-        self.broker.trim(inbox, at)?;
         Ok(true)
     }
 }

@@ -9,6 +9,11 @@ use crate::broker::{Broker, Error};
 use crate::engine::{Failpoint, Step};
 use crate::store::{CommitLog, LogError, LogResult};
 
+/// Returns the name of a shard's log in the engine.
+pub(super) fn log_of(shard: u16) -> String {
+    format!("{shard:02}")
+}
+
 /// The log of a shard.
 pub struct ShardLog {
     broker: Arc<dyn Broker>,
@@ -28,7 +33,7 @@ impl ShardLog {
             rows: Rows::new(Arc::clone(&broker)),
             broker,
             shard,
-            name: format!("{shard:02}"),
+            name: log_of(shard),
             worker: worker.to_owned(),
             failpoint: Mutex::new(None),
         }

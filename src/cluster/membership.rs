@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::assignment::{ranking, wish};
-use super::rows::{Beat, Owner, Rows};
+use super::rows::{Beat, Owner, Rows, drawn};
 use crate::broker::{Error, Result};
 use crate::engine::exchange::{Census, Look};
 
@@ -101,9 +101,6 @@ impl Membership {
     ) -> Result<Self> {
         rows.join(name)?;
         let (version, last) = rows.beat(name)?;
-        let mut process = [0; 8];
-        getrandom::fill(&mut process)
-            .map_err(|error| Error::Refused(format!("no random bytes: {error}")))?;
         Ok(Self {
             rows,
             name: name.to_owned(),
@@ -113,7 +110,7 @@ impl Membership {
             version,
             beat: Beat {
                 number: last.number,
-                process,
+                process: drawn()?,
                 machine: machine.to_owned(),
                 ..Beat::default()
             },
@@ -151,16 +148,17 @@ impl Membership {
             })
             .collect();
         let wished = wish(&owned, &staying);
-        let looks = new_looks(&owned, &alive, &self.counted);
+        let looks = looks(&owned, &alive);
+        let round = round(&looks, &alive, &self.counted);
         let is_done = |(shard, owner): (u16, Option<&str>)| {
             let beat = owner.and_then(|owner| alive.get(owner));
             beat.is_some_and(|beat| beat.done.contains(&shard))
         };
-        let numbers = owned.iter().flatten();
-        let numbers = numbers.filter_map(|it| Some(((*it).to_owned(), alive.get(it)?.number)));
-        let numbers: BTreeMap<String, u64> = numbers.collect();
         let mut orders = Orders {
-            looks: heard_looks(&owned, &alive),
+            looks: (0..)
+                .zip(&looks)
+                .filter_map(|(shard, look)| Some((shard, look.as_ref()?.1.clone())))
+                .collect(),
             is_over: (0..).zip(owned.iter().copied()).all(is_done),
             ..Orders::default()
         };
@@ -201,7 +199,7 @@ impl Membership {
                 }
             }
         }
-        if let Some(looks) = looks {
+        if let Some((looks, numbers)) = round {
             orders.is_drained = self.census.round(looks);
             self.counted = numbers;
         }
@@ -327,33 +325,38 @@ impl Membership {
     }
 }
 
-/// Returns how each shard is, as far as its owner says it.
-fn heard_looks(owned: &[Option<&str>], alive: &BTreeMap<&str, &Beat>) -> BTreeMap<u16, Look> {
-    let looks = (0..).zip(owned).filter_map(|(shard, owner)| {
-        let beat = alive.get((*owner)?)?;
-        Some((shard, beat.looks.get(&shard)?.clone()))
-    });
-    looks.collect()
+/// Returns how each shard is, with the name of its owner, as far as that says it.
+fn looks<'a>(
+    owned: &[Option<&'a str>],
+    alive: &BTreeMap<&str, &'a Beat>,
+) -> Vec<Option<(&'a str, &'a Look)>> {
+    let look = |(shard, owner): (u16, Option<&'a str>)| {
+        let owner = owner?;
+        Some((owner, alive.get(owner)?.looks.get(&shard)?))
+    };
+    (0..).zip(owned.iter().copied()).map(look).collect()
 }
 
 /// Returns a round of looks at all shards, each of which is younger than the round before, at the
-/// end of which the beats of their owners had these numbers. `None` as long as one is missing.
+/// end of which the beats of their owners had the numbers `counted`; and the numbers that they have
+/// now. `None` as long as one is missing.
 ///
 /// The next beat behind that end may say what was seen before it; the one after that does not.
-fn new_looks(
-    owned: &[Option<&str>],
+fn round(
+    looks: &[Option<(&str, &Look)>],
     alive: &BTreeMap<&str, &Beat>,
     counted: &BTreeMap<String, u64>,
-) -> Option<Vec<Look>> {
-    let look = |(shard, owner): (u16, Option<&str>)| {
-        let owner = owner?;
-        let beat = alive.get(owner)?;
-        let is_new = counted
-            .get(owner)
-            .is_none_or(|number| beat.number >= number + 2);
-        beat.looks.get(&shard).filter(|_| is_new).cloned()
+) -> Option<(Vec<Look>, BTreeMap<String, u64>)> {
+    let mut numbers = BTreeMap::new();
+    let look = |look: &Option<(&str, &Look)>| {
+        let (owner, look) = (*look)?;
+        let number = alive.get(owner)?.number;
+        numbers.insert(owner.to_owned(), number);
+        let is_new = counted.get(owner).is_none_or(|last| number >= last + 2);
+        is_new.then(|| look.clone())
     };
-    (0..).zip(owned.iter().copied()).map(look).collect()
+    let looks = looks.iter().map(look).collect::<Option<_>>()?;
+    Some((looks, numbers))
 }
 
 /// Whether a worker says that it follows a shard.

@@ -36,37 +36,61 @@ struct Creation {
 pub fn create(broker: &dyn Broker, shards: u16) -> Result<Secret> {
     // Rows are made together with the first log.
     broker.create("00")?;
-    let mut secret = [0; Secret::LEN];
-    getrandom::fill(&mut secret)
-        .map_err(|error| Error::Refused(format!("no random bytes: {error}")))?;
-    let new = Creation {
-        format: FORMAT,
-        shards,
-        secret: secret.to_vec(),
-    };
+    let secret: [u8; Secret::LEN] = drawn()?;
+    let known = change(broker, CRAWL, |row: &mut Creation| {
+        let is_new = row.format == 0;
+        if is_new {
+            *row = Creation {
+                format: FORMAT,
+                shards,
+                secret: secret.to_vec(),
+            };
+        }
+        is_new
+    })?;
+    if known.format != FORMAT {
+        return Err(Error::Refused(format!(
+            "the crawl has form {}, and this version of gleaner has form {FORMAT}",
+            known.format
+        )));
+    }
+    if known.shards != shards {
+        return Err(Error::Refused(format!(
+            "the crawl has {} shards, which stay as many; give it as many",
+            known.shards
+        )));
+    }
+    let secret = known.secret.try_into();
+    let damaged = |_| Error::Refused("the secret of the crawl cannot be read".to_owned());
+    Ok(Secret::from_bytes(secret.map_err(damaged)?))
+}
+
+/// Draws random bytes.
+pub(super) fn drawn<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    match getrandom::fill(&mut bytes) {
+        Ok(()) => Ok(bytes),
+        Err(error) => Err(Error::Refused(format!("no random bytes: {error}"))),
+    }
+}
+
+/// Changes a row, unless `change` returns `false`; it is asked again if another worker changes the
+/// row at the same time. Returns what the row says then.
+fn change<T: Serialize + DeserializeOwned + Default>(
+    broker: &dyn Broker,
+    name: &str,
+    mut change: impl FnMut(&mut T) -> bool,
+) -> Result<T> {
     loop {
-        let (version, known): (_, Creation) = read(broker, CRAWL)?;
-        if version == 0 {
-            match write(broker, CRAWL, 0, &new) {
-                Ok(()) | Err(Error::Moved) => continue,
-                Err(error) => return Err(error),
-            }
+        let (version, mut row) = read(broker, name)?;
+        if !change(&mut row) {
+            return Ok(row);
         }
-        if known.format != FORMAT {
-            return Err(Error::Refused(format!(
-                "the crawl has form {}, and this version of gleaner has form {FORMAT}",
-                known.format
-            )));
+        match write(broker, name, version, &row) {
+            Ok(()) => return Ok(row),
+            Err(Error::Moved) => {}
+            Err(error) => return Err(error),
         }
-        if known.shards != shards {
-            return Err(Error::Refused(format!(
-                "the crawl has {} shards, which stay as many; give it as many",
-                known.shards
-            )));
-        }
-        let secret = known.secret.try_into();
-        let damaged = |_| Error::Refused("the secret of the crawl cannot be read".to_owned());
-        return Ok(Secret::from_bytes(secret.map_err(damaged)?));
     }
 }
 
@@ -135,33 +159,24 @@ impl Rows {
         Ok(read(&*self.broker, OWNERS)?.1)
     }
 
-    /// Changes the owner of a shard by what `change` makes of it, unless that is `None`; it is
-    /// asked again if another worker changes one at the same time. Returns the owner then.
+    /// Changes the owner of a shard by what `new` makes of it, unless that is `None`; it is asked
+    /// again if another worker changes one at the same time. Returns the owner then.
     pub(super) fn change_owner(
         &self,
         shard: u16,
-        mut change: impl FnMut(&Owner) -> Option<Owner>,
+        mut new: impl FnMut(&Owner) -> Option<Owner>,
     ) -> Result<Owner> {
-        loop {
-            let (version, mut owners): (_, Vec<Owner>) = read(&*self.broker, OWNERS)?;
-            let at = usize::from(shard);
-            if owners.len() <= at {
-                owners.resize(at + 1, Owner::default());
-            }
-            let Some(owner) = owners.get_mut(at) else {
-                return Ok(Owner::default());
+        let at = usize::from(shard);
+        let owners = change(&*self.broker, OWNERS, |owners: &mut Vec<Owner>| {
+            let owner = owners.get(at).cloned().unwrap_or_default();
+            let Some(new) = new(&owner) else {
+                return false;
             };
-            match change(owner) {
-                None => return Ok(owner.clone()),
-                Some(new) => owner.clone_from(&new),
-            }
-            let new = owner.clone();
-            match write(&*self.broker, OWNERS, version, &owners) {
-                Ok(()) => return Ok(new),
-                Err(Error::Moved) => {}
-                Err(error) => return Err(error),
-            }
-        }
+            owners.resize(owners.len().max(at + 1), Owner::default());
+            owners[at] = new;
+            true
+        })?;
+        Ok(owners.into_iter().nth(at).unwrap_or_default())
     }
 
     /// Returns the names of all workers that are members.
@@ -171,27 +186,15 @@ impl Rows {
 
     /// Makes a worker a member, unless it is one.
     pub(super) fn join(&self, worker: &str) -> Result<()> {
-        self.change_workers(|names| {
-            if !names.iter().any(|name| name == worker) {
+        let joined = change(&*self.broker, WORKERS, |names: &mut Vec<String>| {
+            let is_new = !names.iter().any(|name| name == worker);
+            if is_new {
                 names.push(worker.to_owned());
                 names.sort_unstable();
             }
-        })
-    }
-
-    fn change_workers(&self, change: impl Fn(&mut Vec<String>)) -> Result<()> {
-        loop {
-            let (version, before): (_, Vec<String>) = read(&*self.broker, WORKERS)?;
-            let mut names = before.clone();
-            change(&mut names);
-            if names == before {
-                return Ok(());
-            }
-            match write(&*self.broker, WORKERS, version, &names) {
-                Err(Error::Moved) => {}
-                written => return written,
-            }
-        }
+            is_new
+        });
+        joined.map(drop)
     }
 
     /// Returns what a worker said last, and the version of its row.

@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Builder;
 
 use super::exchange::{Board, Exchange};
-use super::log::ShardLog;
+use super::log::{ShardLog, log_of};
 use super::membership::{Having, Membership, Orders, Times};
 use super::rows::Rows;
 use crate::broker::{self, Broker};
@@ -101,34 +102,8 @@ struct Post {
 /// What is done with a shard, and how that is ended.
 enum Role {
     Crawling(StopHandle),
-    Following(Arc<Signal>),
-}
-
-/// Ends a follower, also while it waits.
-#[derive(Default)]
-struct Signal {
-    is_set: AtomicBool,
-    lock: Mutex<()>,
-    woken: Condvar,
-}
-
-impl Signal {
-    fn set(&self) {
-        self.is_set.store(true, Ordering::Relaxed);
-        let _held = self.lock.lock();
-        self.woken.notify_all();
-    }
-
-    fn is_set(&self) -> bool {
-        self.is_set.load(Ordering::Relaxed)
-    }
-
-    fn wait(&self, time: Duration) {
-        let held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        if !self.is_set() {
-            drop(self.woken.wait_timeout(held, time));
-        }
-    }
+    /// It ends when it is sent something.
+    Following(Sender<()>),
 }
 
 impl Worker {
@@ -198,14 +173,15 @@ impl Worker {
                     for (shard, look) in others {
                         self.board.put(*shard, look.clone());
                     }
-                    let until = *leaving.get_or_insert_with(|| Instant::now() + LEAVING);
-                    if !stop.is_stopped() {
-                        leaving = None;
-                    }
-                    let has_left = orders.own.is_empty() && orders.give.is_empty();
-                    let is_late = Instant::now() >= until;
-                    if orders.is_over || (stop.is_stopped() && (has_left || is_late)) {
+                    if orders.is_over {
                         return Ok(());
+                    }
+                    if having.is_leaving {
+                        let until = *leaving.get_or_insert_with(|| Instant::now() + LEAVING);
+                        let has_left = orders.own.is_empty() && orders.give.is_empty();
+                        if has_left || Instant::now() >= until {
+                            return Ok(());
+                        }
                     }
                     self.obey(orders)?;
                 }
@@ -236,28 +212,19 @@ impl Worker {
             ..Having::default()
         };
         for (shard, post) in &self.posts {
-            match post.role {
-                Role::Following(_) => {
-                    let position = post.position.load(Ordering::Relaxed);
-                    having.follows.insert(*shard, position);
-                }
-                Role::Crawling(_) => {
-                    // Without an answer, nobody is taken to have all of it.
-                    let end = self.broker.end(&format!("{shard:02}"));
-                    having.ends.insert(*shard, end.unwrap_or(u64::MAX));
-                }
+            if let Role::Following(_) = post.role {
+                let position = post.position.load(Ordering::Relaxed);
+                having.follows.insert(*shard, position);
             }
         }
-        for shard in self.posts.keys().chain(&self.done) {
-            if !having.follows.contains_key(shard) {
-                having
-                    .looks
-                    .extend(self.board.look(*shard).map(|look| (*shard, look)));
-            }
-        }
-        for shard in &self.done {
-            let end = self.broker.end(&format!("{shard:02}"));
+        let posts = self.posts.iter();
+        let crawled = posts.filter(|(_, post)| matches!(post.role, Role::Crawling(_)));
+        for shard in crawled.map(|(shard, _)| shard).chain(&self.done) {
+            // Without an answer, nobody is taken to have all of it.
+            let end = self.broker.end(&log_of(*shard));
             having.ends.insert(*shard, end.unwrap_or(u64::MAX));
+            let look = self.board.look(*shard);
+            having.looks.extend(look.map(|look| (*shard, look)));
         }
         having
     }
@@ -333,10 +300,7 @@ impl Worker {
     }
 
     fn directory(&self, shard: u16) -> PathBuf {
-        self.options
-            .directory
-            .join("shards")
-            .join(format!("{shard:02}"))
+        self.options.directory.join("shards").join(log_of(shard))
     }
 
     /// Crawls a shard on a thread.
@@ -377,26 +341,29 @@ impl Worker {
 
     /// Follows a shard on a thread.
     fn follow(&self, shard: u16) -> Result<Post, Error> {
-        let (signal, position) = (Arc::new(Signal::default()), Arc::new(AtomicU64::new(0)));
+        let (end, ended) = mpsc::channel();
+        let position = Arc::new(AtomicU64::new(0));
         let (log, directory) = (self.log(shard), self.directory(shard));
         let options = self.options.crawl.clone();
-        let (own, read) = (Arc::clone(&signal), Arc::clone(&position));
+        let read = Arc::clone(&position);
         let work = move || {
             let mut following = Following::open(&directory, &options, log)?;
-            while !own.is_set() {
-                match following.step()? {
-                    FollowStep::Applied => {}
-                    FollowStep::AtEnd => own.wait(FOLLOWER_WAITS),
+            loop {
+                let waits = match following.step()? {
+                    FollowStep::Applied => Duration::ZERO,
+                    FollowStep::AtEnd => FOLLOWER_WAITS,
                     FollowStep::Away(reason) => {
                         tracing::debug!(shard, reason, "the log of the shard does not answer");
-                        own.wait(FOLLOWER_WAITS);
+                        FOLLOWER_WAITS
                     }
-                }
+                };
                 read.store(following.place().0, Ordering::Relaxed);
+                if ended.recv_timeout(waits) != Err(RecvTimeoutError::Timeout) {
+                    return Ok(None);
+                }
             }
-            Ok(None)
         };
-        Post::start(shard, Role::Following(signal), position, work)
+        Post::start(shard, Role::Following(end), position, work)
     }
 }
 
@@ -423,7 +390,10 @@ impl Post {
             Role::Crawling(stop) => {
                 stop.stop();
             }
-            Role::Following(signal) => signal.set(),
+            Role::Following(end) => {
+                // It may have ended.
+                let _ = end.send(());
+            }
         }
     }
 

@@ -33,14 +33,10 @@ impl OtherFiles {
 
     /// Returns the numbers up to `end` in `ranges`' gaps: those of the files that are here.
     pub fn here(ranges: &[(u32, u32)], end: u32) -> impl Iterator<Item = u32> {
-        let begins = [0].into_iter().chain(ranges.iter().map(|range| range.1));
-        let ends = ranges.iter().map(|range| range.0.saturating_sub(1));
-        let is_any = ranges.iter().map(|range| range.0 > 0).chain([true]);
-        begins
-            .zip(ends.chain([end]))
-            .zip(is_any)
-            .filter(|(_, is_any)| *is_any)
-            .flat_map(|((begin, end), _)| begin..=end)
+        let ends = [(end.saturating_add(1), 0)];
+        let mut from = 0;
+        let gaps = ranges.iter().copied().chain(ends);
+        gaps.flat_map(move |(until, next)| std::mem::replace(&mut from, next)..until)
     }
 }
 

@@ -7,15 +7,11 @@
 //! seven bits a byte, the lowest first. There is one form of each batch: what [`Batch::decode`]
 //! accepts is what [`Batch::encode`] writes.
 
-use xxhash_rust::xxh3::xxh3_64;
-
 use super::Table;
+use super::sealed::{Broken, CHECKSUM, seal, unseal};
 
 /// Version of the form that is written.
 const VERSION: u8 = 1;
-
-/// Bytes of the checksum.
-const CHECKSUM: usize = 8;
 
 /// Least bytes of a change: a delete with an empty key.
 const LEAST_CHANGE: usize = 2;
@@ -104,9 +100,7 @@ impl Batch {
                 write_bytes(&mut bytes, value);
             }
         }
-        let checksum = xxh3_64(&bytes);
-        bytes.extend_from_slice(&checksum.to_le_bytes());
-        bytes
+        seal(bytes)
     }
 
     /// Reads a batch that [`encode`](Self::encode) wrote.
@@ -115,17 +109,11 @@ impl Batch {
     ///
     /// Whatever is cut off, damaged or added is an error.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        // Told by itself: another version may have no checksum, or another one.
-        match bytes.first() {
-            None => return Err(DecodeError::Short),
-            Some(&VERSION) => {}
-            Some(&other) => return Err(DecodeError::Version(other)),
-        }
-        let (body, checksum) = bytes.split_last_chunk().ok_or(DecodeError::Short)?;
-        if xxh3_64(body) != u64::from_le_bytes(*checksum) {
-            return Err(DecodeError::Checksum);
-        }
-        let mut rest = body.get(1..).ok_or(DecodeError::Short)?;
+        let mut rest = unseal(VERSION, bytes).map_err(|broken| match broken {
+            Broken::Short => DecodeError::Short,
+            Broken::Version(other) => DecodeError::Version(other),
+            Broken::Checksum => DecodeError::Checksum,
+        })?;
         let count = read_number(&mut rest)?;
         let mut changes = Vec::with_capacity(count.min(rest.len() / LEAST_CHANGE));
         for _ in 0..count {
@@ -258,7 +246,7 @@ mod tests {
 
     /// Bytes with the checksum that belongs to them.
     fn sealed(body: &[u8]) -> Vec<u8> {
-        [body, &xxh3_64(body).to_le_bytes()].concat()
+        seal(body.to_vec())
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod journal;
 pub mod keys;
 mod memory;
 mod replicated;
+mod sealed;
 mod typed;
 
 use std::io;
@@ -26,6 +27,7 @@ pub use memory::Memory;
 pub use replicated::{
     CommitLog, Followed, Follower, LogError, LogResult, ReadOnly, Replicated, refuse_logged,
 };
+pub(crate) use sealed::{Broken, seal, unseal};
 pub use typed::Typed;
 
 /// The tables. [`keys`] has the key layout of each.

@@ -183,11 +183,7 @@ impl Replicated {
     /// Waits while it does not answer.
     pub fn open(local: Arc<dyn Store>, log: Arc<dyn CommitLog>) -> Result<Self> {
         let reach = Reach { local, log };
-        let place = match place(&*reach.local)? {
-            Some(place) => place,
-            None => reach.begin()?,
-        };
-        let (place, mut end) = reach.catch_up(place)?;
+        let (place, mut end) = reach.catch_up(reach.place()?)?;
         let mut place = match place.has_begun {
             false => place,
             true => Place {

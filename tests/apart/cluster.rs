@@ -258,7 +258,7 @@ pub(crate) fn workers_of_which_one_is_killed() {
     fs::write(&settings, without_delay).expect("the directory is ours");
     let start = |name: &str| {
         let data = directory.path().join(name);
-        let mut command = gleaner(&["worker", &world.address, "--seed", &world.seed]);
+        let mut command = gleaner(&["worker", &world.address, &world.seed]);
         command
             .args(["--name", name, "--shards", "4", "--dead", "5s"])
             .arg("--data-dir")

@@ -132,6 +132,14 @@ impl Console {
         lines.map(|line| serde_json::from_str(&line).expect("a line is JSON"))
     }
 
+    /// Reads twenty more pages, as soon as there are so many.
+    #[track_caller]
+    pub(crate) fn reads_on(&self, read: &mut Vec<Value>) {
+        let count = read.len() + 20;
+        read.extend(self.pages_behind(read).take(20));
+        assert_eq!(read.len(), count);
+    }
+
     /// Follows pages behind those that were read.
     pub(crate) fn pages_behind(&self, read: &[Value]) -> impl Iterator<Item = Value> + use<> {
         let after = read.last().map_or("", |it| text(it, "position"));
@@ -654,11 +662,9 @@ fn who_follows_pages_misses_none_and_reads_none_twice() {
     let told = console.running.end_within(Duration::from_secs(10));
     told.expect(0);
     read.extend(reader.join().expect("readers do not panic"));
-    let first_run = read.len();
     // And on in the next run.
     let console = started(crawl.gleaner(&["daemon"]));
-    read.extend(console.pages_behind(&read).take(20));
-    assert_eq!(read.len(), first_run + 20);
+    console.reads_on(&mut read);
     // What is left, to the end of the run: a page may be committed after the pause.
     console.post("/api/v1/pause", &json!({}));
     misses_none_to_the_end(console, &crawl, read);

@@ -161,9 +161,7 @@ fn who_follows_goes_on_behind_a_kill() {
 
     // Nothing of what was sent is lost or sent again.
     let console = started(crawl.gleaner(&["daemon"]));
-    let count = read.len() + 20;
-    read.extend(console.pages_behind(&read).take(20));
-    assert_eq!(read.len(), count);
+    console.reads_on(&mut read);
     misses_none_to_the_end(console, &crawl, read);
 }
 

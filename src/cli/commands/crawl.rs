@@ -465,15 +465,6 @@ impl Sources {
 
 impl SeedArguments {
     /// The sources of the seeds.
-    /// Seeds that are given one by one.
-    pub(super) fn of_urls(urls: &[String]) -> Self {
-        Self {
-            urls: urls.to_vec(),
-            seeds: Vec::new(),
-            skip_bad_seeds: false,
-        }
-    }
-
     pub(super) fn sources(&self) -> Result<Sources, Failure> {
         let is_file = |it: &&String| !it.contains("://") && Path::new(it).is_file();
         if let Some(file) = self.urls.iter().find(is_file) {

@@ -34,6 +34,16 @@ impl World {
         }
     }
 
+    /// Workers that have found their shards and copies.
+    fn of<const N: usize>(names: [&str; N]) -> Self {
+        let mut world = Self::new();
+        for name in names {
+            world.join(name);
+        }
+        world.pass(5);
+        world
+    }
+
     fn rows(&self) -> Rows {
         Rows::new(Arc::new(self.engine.connect()))
     }
@@ -101,21 +111,13 @@ impl World {
 
 #[test]
 fn workers_share_what_there_is() {
-    let mut world = World::new();
-    for name in ["a", "b", "c"] {
-        world.join(name);
-    }
-    world.pass(5);
+    let world = World::of(["a", "b", "c"]);
     world.check();
 }
 
 #[test]
 fn what_a_dead_worker_owned_is_taken_by_who_followed_it() {
-    let mut world = World::new();
-    for name in ["a", "b", "c"] {
-        world.join(name);
-    }
-    world.pass(5);
+    let mut world = World::of(["a", "b", "c"]);
     let dead = world.workers.remove("b").unwrap();
     let followed = |world: &World, shard: &u16| {
         let mut workers = world.workers.iter();
@@ -202,10 +204,7 @@ proptest! {
     /// an owner in the end, as many each.
     #[test]
     fn all_shards_find_owners(events in prop::collection::vec(event(), 0..20)) {
-        let mut world = World::new();
-        world.join("w0");
-        world.join("w1");
-        world.pass(5);
+        let mut world = World::of(["w0", "w1"]);
         for event in events {
             match event {
                 Event::Join(worker) if !world.workers.contains_key(&format!("w{worker}")) => {

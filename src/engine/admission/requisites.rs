@@ -7,6 +7,7 @@
 //! it is visited as one, whatever was fetched before.
 
 use super::forgotten::comes_back;
+use super::sent::send_link;
 use super::{Gate, extended};
 use crate::engine::Error;
 use crate::engine::commit::Group;
@@ -15,9 +16,9 @@ use crate::fetch::Exchange;
 use crate::frontier::{
     Admission, FetchTask, Purpose, QueuedUrl, Reading, Remembrance, RequisiteMode, RequisiteOf,
 };
-use crate::learn::{Trail, Trap};
+use crate::learn::{Trail, Trap, TrapPolicy};
 use crate::page::{RequisiteKind, Requisites};
-use crate::rows::{Reason, ReasonKind, Sent, SentLink, SentOrigin};
+use crate::rows::{Reason, ReasonKind, SentLink, SentOrigin};
 use crate::url::{self, HostKey, Url, UrlId};
 
 /// Maximum number of style sheets and frames that lead to a requisite, one through the other.
@@ -164,11 +165,7 @@ impl<'a> Needing<'a> {
         };
         group.set.state.counters.requisites.named.add(counted);
         let Admission::Admitted(url, host, trail) = answer else {
-            match setting {
-                Some(setting) => leave_out(setting, needed.url.as_str(), group),
-                None if answer == Admission::Known => {}
-                None => leave_out(answer.name(), needed.url.as_str(), group),
-            }
+            tell_refused((&answer, setting), needed.url.as_str(), group);
             return Ok(());
         };
         let from = &self.task.queued;
@@ -238,13 +235,11 @@ impl<'a> Needing<'a> {
         if policy.crawl.exclude.find(url.as_str()).is_some() {
             return refused(Admission::Excluded);
         }
-        if self.level > MAX_LEVEL || room(self.page, self.most, &mut group.set)? == 0 {
+        if self.level > MAX_LEVEL {
             return refused(Admission::TooManyRequisites);
         }
-        if let Some(setting) = used_up(&host, &policy.traps, &mut group.set)? {
-            return Ok((Admission::Trapped(Trap::HostBudget), Some(setting)));
-        }
-        refused(Admission::Admitted(url.clone(), host, Trail::default()))
+        let page = (self.page, self.most);
+        by_budgets(page, (url.clone(), host), &policy.traps, group)
     }
 
     /// Returns `true` if a URL was asked for, or will be, exactly as it is written.
@@ -281,8 +276,7 @@ fn send_requisite(
         pages,
         seed: None,
     };
-    let to = gate.shards.of(host);
-    group.set.exchanged.send(to, &Sent::Link(Box::new(link)));
+    send_link(gate, link, host, group);
 }
 
 /// Queues a requisite that was found at another shard, if it is admitted. The maximum of a page
@@ -302,35 +296,49 @@ pub(super) fn admit_sent_requisite(
     let traps = policies.of(host).traps;
     let remembrance = gate.forgotten.remembrance((queued.id, &url), group)?;
     let is_known = remembrance == Remembrance::Usual && group.is_seen(queued.id);
-    let (answer, name) = if remembrance == Remembrance::Forgotten {
-        (Admission::Forgotten, Admission::Forgotten.name())
-    } else if is_known {
-        (Admission::Known, Admission::Known.name())
-    } else if room(of.page, most, &mut group.set)? == 0 {
-        let refused = Admission::TooManyRequisites;
-        let name = refused.name();
-        (refused, name)
-    } else if let Some(setting) = used_up(host, &traps, &mut group.set)? {
-        (Admission::Trapped(Trap::HostBudget), setting)
-    } else {
-        let admitted = Admission::Admitted(url, host.clone(), Trail::default());
-        let name = admitted.name();
-        (admitted, name)
+    let (answer, setting) = match remembrance {
+        Remembrance::Forgotten => (Admission::Forgotten, None),
+        _ if is_known => (Admission::Known, None),
+        _ => by_budgets((of.page, most), (url, host.clone()), &traps, group)?,
     };
     group.set.state.counters.requisites.named.add(&answer);
-    match answer {
-        Admission::Admitted(..) => {}
-        Admission::Known => return Ok(()),
-        _ => {
-            leave_out(name, &queued.url, group);
-            return Ok(());
-        }
+    if !matches!(answer, Admission::Admitted(..)) {
+        tell_refused((&answer, setting), &queued.url, group);
+        return Ok(());
     }
     if !group.see(queued.id) {
         comes_back(queued.id, group);
     }
     opened(of.page, of.reading, host, &mut group.set)?;
     group.set.queue(queued.clone(), host.clone())
+}
+
+/// Decides about a requisite by what its page and its host have room for; with the setting, if that
+/// is the reason.
+fn by_budgets(
+    (page, most): (UrlId, u32),
+    (url, host): (Url, HostKey),
+    traps: &TrapPolicy,
+    group: &mut Group<'_>,
+) -> Result<(Admission, Option<&'static str>), Error> {
+    if room(page, most, &mut group.set)? == 0 {
+        return Ok((Admission::TooManyRequisites, None));
+    }
+    Ok(match used_up(&host, traps, &mut group.set)? {
+        Some(setting) => (Admission::Trapped(Trap::HostBudget), Some(setting)),
+        None => (Admission::Admitted(url, host, Trail::default()), None),
+    })
+}
+
+/// Notes that a requisite is not fetched, unless it is at hand.
+fn tell_refused(
+    (answer, setting): (&Admission, Option<&'static str>),
+    url: &str,
+    group: &mut Group<'_>,
+) {
+    if *answer != Admission::Known {
+        leave_out(setting.unwrap_or(answer.name()), url, group);
+    }
 }
 
 fn leave_out(name: &'static str, url: &str, group: &mut Group<'_>) {

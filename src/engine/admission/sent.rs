@@ -63,9 +63,14 @@ pub(super) fn send(
         pages,
         seed: seed.zip(settings.as_deref().cloned()),
     };
-    let to = gate.shards.of(host);
-    group.set.exchanged.send(to, &Sent::Link(Box::new(link)));
+    send_link(gate, link, host, group);
     Ok(true)
+}
+
+/// Sends a link to the shard of its host.
+pub(super) fn send_link(gate: &Gate, link: SentLink, host: &HostKey, group: &mut Group<'_>) {
+    let to = gate.shards.of(host);
+    group.set.exchanged.send([to], &Sent::Link(Box::new(link)));
 }
 
 /// Tells all other shards of a seed that was given to this one.
@@ -76,9 +81,7 @@ pub(super) fn tell_seed(gate: &Gate, seed: &Seed, consent: bool, group: &mut Gro
         settings: seed.settings.clone(),
         consent,
     }));
-    for to in gate.shards.others() {
-        group.set.exchanged.send(to, &sent);
-    }
+    group.set.exchanged.send(gate.shards.others(), &sent);
 }
 
 /// Tells all other shards where a seed has moved to.
@@ -88,9 +91,7 @@ pub(super) fn tell_moved(gate: &Gate, moved: &Moved, group: &mut Group<'_>) {
         to: moved.to.to_string(),
         own: moved.own,
     };
-    for to in gate.shards.others() {
-        group.set.exchanged.send(to, &sent);
-    }
+    group.set.exchanged.send(gate.shards.others(), &sent);
 }
 
 /// Takes in what another shard has sent, unless that is a seed: what seeds add to the scope has

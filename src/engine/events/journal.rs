@@ -327,7 +327,7 @@ impl Journal {
                 self.append(&line, true)?;
                 self.behind = None;
             }
-            self.append(&Line::Event(CrawlEvent::clone(&event)), false)?;
+            self.append(&*event, false)?;
             self.written = event.id;
             self.events += 1;
             self.waiting.pop_front();
@@ -336,7 +336,7 @@ impl Journal {
     }
 
     /// Appends a line, whole or not at all.
-    fn append(&mut self, line: &Line, synced: bool) -> io::Result<()> {
+    fn append(&mut self, line: &impl Serialize, synced: bool) -> io::Result<()> {
         let mut text = Vec::new();
         if self.end == FileEnd::Cut {
             text.push(b'\n');

@@ -337,26 +337,6 @@ fn what_is_forgotten_is_in_no_file() {
     assert_eq!(run(&place).after(None, 9), all);
 }
 
-/// One write into the memory of the system for each event, and nothing that waits for a disk.
-#[test]
-#[ignore = "a measurement"]
-fn what_an_event_costs() {
-    let place = place();
-    let events = run(&place);
-    let cpu = || {
-        let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-        time.tv_sec * 1_000_000_000 + time.tv_nsec
-    };
-    let before = cpu();
-    (0..9_000).for_each(|sequence| checkpoint(&events, sequence));
-    println!("{} ns an event", (cpu() - before) / 9_000);
-    drop(events);
-    let before = cpu();
-    let events = run(&place);
-    let known = events.after(None, KEPT).events.len();
-    println!("{} us to read {known}", (cpu() - before) / 1_000);
-}
-
 #[test]
 fn an_event_in_json_is_what_the_docs_say() {
     let events = ring(2);

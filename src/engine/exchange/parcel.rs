@@ -1,11 +1,9 @@
 //! Parcels: consecutive messages of one shard for another, as they are carried.
 
-use xxhash_rust::xxh3::xxh3_64;
-
 use crate::engine::Error;
 use crate::frontier::Shards;
 use crate::rows::Sent;
-use crate::store::{Store, Table, decode, encode, keys};
+use crate::store::{Broken, Store, Table, decode, encode, keys, seal, unseal};
 
 /// Version of the form in which parcels are carried.
 const VERSION: u8 = 1;
@@ -73,9 +71,7 @@ impl Parcel {
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
         bytes.extend(encode(&(self.from, self.to, self.first, &self.rows)));
-        let checksum = xxh3_64(&bytes);
-        bytes.extend_from_slice(&checksum.to_le_bytes());
-        bytes
+        seal(bytes)
     }
 
     /// Reads what [`encode`](Self::encode) wrote.
@@ -84,21 +80,12 @@ impl Parcel {
     ///
     /// Whatever is damaged, or of another version, is an error.
     pub fn decode(bytes: &[u8]) -> Result<Self, ParcelError> {
-        match bytes.first() {
-            Some(&VERSION) => {}
-            Some(&other) => return Err(ParcelError::Version(other)),
-            None => return Err(ParcelError::Damaged),
-        }
-        let parts = bytes.split_last_chunk();
-        let (body, checksum) = parts.ok_or(ParcelError::Damaged)?;
-        let body_of = |body: &[u8]| {
-            let body = body.get(1..)?;
-            decode(Table::Outbox, body).ok()
-        };
-        if xxh3_64(body) != u64::from_le_bytes(*checksum) {
-            return Err(ParcelError::Damaged);
-        }
-        let (from, to, first, rows) = body_of(body).ok_or(ParcelError::Damaged)?;
+        let body = unseal(VERSION, bytes).map_err(|broken| match broken {
+            Broken::Version(other) => ParcelError::Version(other),
+            Broken::Short | Broken::Checksum => ParcelError::Damaged,
+        })?;
+        let parts = decode(Table::Outbox, body);
+        let (from, to, first, rows) = parts.map_err(|_| ParcelError::Damaged)?;
         Ok(Self {
             from,
             to,

@@ -4,10 +4,9 @@
 //! compression, compressed as one (zstd), and a checksum (xxh3, 8 bytes, little-endian) of all
 //! before it.
 
-use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64;
-
 use crate::store::Batch;
+use crate::store::sealed::{Broken, seal, unseal};
+use serde::{Deserialize, Serialize};
 
 /// Version of the form that is written.
 const VERSION: u8 = 1;
@@ -75,26 +74,18 @@ impl Entry {
         let head = head.map_err(|error| error.to_string())?;
         let batches = zstd::bulk::compress(&[shared, here].concat(), LEVEL);
         let batches = batches.map_err(|error| format!("it cannot be compressed: {error}"))?;
-        let mut bytes = [&[VERSION][..], &head, &batches].concat();
-        bytes.extend_from_slice(&xxh3_64(&bytes).to_le_bytes());
-        Ok(bytes)
+        Ok(seal([&[VERSION][..], &head, &batches].concat()))
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, String> {
-        match bytes.first() {
-            None => return Err("it is empty".to_owned()),
-            Some(&VERSION) => {}
-            Some(other) => {
-                return Err(format!(
-                    "it has the form {other}, and this version of gleaner reads form {VERSION}"
-                ));
+        let rest = unseal(VERSION, bytes).map_err(|broken| match broken {
+            Broken::Short if bytes.is_empty() => "it is empty".to_owned(),
+            Broken::Short => "it is cut off".to_owned(),
+            Broken::Version(other) => {
+                format!("it has the form {other}, and this version of gleaner reads form {VERSION}")
             }
-        }
-        let (body, checksum) = bytes.split_last_chunk().ok_or("it is cut off")?;
-        if xxh3_64(body) != u64::from_le_bytes(*checksum) {
-            return Err("its checksum does not match".to_owned());
-        }
-        let rest = body.get(1..).ok_or("it is cut off")?;
+            Broken::Checksum => "its checksum does not match".to_owned(),
+        })?;
         let head = postcard::take_from_bytes::<(Head, usize, usize)>(rest);
         let ((head, shared, here), batches) = head.map_err(|error| error.to_string())?;
         let length = shared.checked_add(here).filter(|it| *it <= MAX_BYTES);
@@ -151,8 +142,7 @@ mod tests {
             usize::MAX / 2,
             usize::MAX / 4,
         ));
-        let mut bytes = [&[VERSION][..], &head.unwrap()].concat();
-        bytes.extend_from_slice(&xxh3_64(&bytes).to_le_bytes());
+        let bytes = seal([&[VERSION][..], &head.unwrap()].concat());
         assert_eq!(Entry::decode(&bytes), Err("it is too long".to_owned()));
     }
 }

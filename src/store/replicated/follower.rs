@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::reach::{As, Reach, Step};
-use super::{CommitLog, LogError, Place, place, refused};
+use super::reach::{As, Reach, Step, trimmed};
+use super::{CommitLog, LogError, Place, refused};
 use crate::store::{Batch, Error, Result, Store};
 
 /// Applies what others commit to a log.
@@ -40,10 +40,7 @@ impl Follower {
     /// does not answer.
     pub fn open(local: Arc<dyn Store>, log: Arc<dyn CommitLog>) -> Result<Self> {
         let reach = Reach { local, log };
-        let place = match place(&*reach.local)? {
-            Some(place) => place,
-            None => reach.begin()?,
-        };
+        let place = reach.place()?;
         let mut follower = Self {
             reach,
             place,
@@ -74,14 +71,7 @@ impl Follower {
             Ok(Some(next)) => next,
             Ok(None) => return Ok(Followed::AtEnd),
             Err(LogError::Away(reason)) => return Ok(Followed::Away(reason)),
-            Err(LogError::Trimmed { first }) => {
-                return Err(Error::Outdated {
-                    reason: format!(
-                        "the log begins at position {first}, and {} was read last",
-                        self.after
-                    ),
-                });
-            }
+            Err(LogError::Trimmed { first }) => return Err(trimmed(first, self.after)),
             Err(error) => return Err(refused(error.to_string())),
         };
         let step = self

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::entry::{Entry, Kind};
-use super::{CommitLog, LogError, LogResult, Place, read, refused};
+use super::{CommitLog, LogError, LogResult, Place, place, read, refused};
 use crate::store::{Batch, Durability, Error, Result, Store, Table, keys};
 
 /// A store, and the log of what is committed to it.
@@ -37,8 +37,11 @@ pub(super) enum As {
 }
 
 impl Reach {
-    /// Begins where nothing is.
-    pub(super) fn begin(&self) -> Result<Place> {
+    /// Returns where the store stands in the log. Begins where nothing is.
+    pub(super) fn place(&self) -> Result<Place> {
+        if let Some(place) = place(&*self.local)? {
+            return Ok(place);
+        }
         if self.local.get(Table::Meta, keys::meta::STATE)?.is_some() {
             return Err(refused(
                 "the crawl in this directory was begun without a log; begin another one",
@@ -124,11 +127,7 @@ impl Reach {
         loop {
             match self.log.next(after) {
                 Ok(next) => return Ok(next),
-                Err(LogError::Trimmed { first }) => {
-                    return Err(Error::Outdated {
-                        reason: format!("it begins at position {first}, and {after} was read last"),
-                    });
-                }
+                Err(LogError::Trimmed { first }) => return Err(trimmed(first, after)),
                 Err(error) => self.unless_final(error, &mut attempt)?,
             }
         }
@@ -237,5 +236,12 @@ impl Reach {
             }
             error => Err(refused(error.to_string())),
         }
+    }
+}
+
+/// What follows a position is gone from the log.
+pub(super) fn trimmed(first: u64, after: u64) -> Error {
+    Error::Outdated {
+        reason: format!("the log begins at position {first}, and {after} was read last"),
     }
 }

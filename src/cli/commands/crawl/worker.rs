@@ -20,7 +20,7 @@ use crate::url::HostKey;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
-  gleaner worker nats://127.0.0.1/news --name a --data-dir a --seed http://127.0.0.1:8000/")]
+  gleaner worker nats://127.0.0.1/news http://127.0.0.1:8000/ --name a --data-dir a")]
 pub(crate) struct Arguments {
     /// The engine and the name of the crawl
     #[arg(value_name = "nats://SERVER,SERVER/NAME")]
@@ -43,9 +43,8 @@ pub(crate) struct Arguments {
     /// Time after which a worker that says nothing is taken for dead
     #[arg(long, value_name = "DURATION")]
     dead: Option<Span>,
-    /// Seeds of the crawl, the same for all workers
-    #[arg(long = "seed", value_name = "URL")]
-    urls: Vec<String>,
+    #[command(flatten)]
+    seeds: SeedArguments,
     #[command(flatten)]
     settings: SettingFlags,
 }
@@ -55,7 +54,7 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> R
     let mut crawl = effective.config.options()?;
     // A crawl that ends when nothing is left visits each page once.
     crawl.revisit = RevisitPolicy::off();
-    let seeds = SeedArguments::of_urls(&arguments.urls).sources()?;
+    let seeds = arguments.seeds.sources()?;
     let seeds: Vec<Seed> = seeds.seeds().collect::<Result<_, _>>()?;
     let stop = StopHandle::new();
     signals::listen(stop.clone(), screen.clone())?;

@@ -22,9 +22,11 @@ pub(crate) struct Exchanged {
 }
 
 impl Exchanged {
-    /// Sends something to another shard.
-    pub(crate) fn send(&mut self, to: u16, sent: &Sent) {
-        self.sent.push((to, encode(sent)));
+    /// Sends something to other shards.
+    pub(crate) fn send(&mut self, to: impl IntoIterator<Item = u16>, sent: &Sent) {
+        let row = encode(sent);
+        let sent = to.into_iter().map(|to| (to, row.clone()));
+        self.sent.extend(sent);
     }
 
     /// Keeps the URL of a page of another shard, which a row refers to by its id.
