@@ -40,7 +40,7 @@ use crate::frontier::{
     Remembrance, Scope, Shards, SharedPolicies, admit, class_of,
 };
 use crate::learn::Trap;
-use crate::rows::{Reason, ReasonKind};
+use crate::rows::{Reason, ReasonKind, Sent, SentLink};
 use crate::url::{HostKey, Identity, Url, UrlId};
 use deferred::Suspicion;
 use forgotten::comes_back;
@@ -121,6 +121,12 @@ impl Origin {
 }
 
 impl Gate {
+    /// Sends a link to the shard of its host.
+    fn send_link(&self, link: SentLink, host: &HostKey, group: &mut Group<'_>) {
+        let to = self.shards.of(host);
+        group.set.exchanged.send([to], &Sent::Link(Box::new(link)));
+    }
+
     /// Queues a URL in the class of its depth if it is admitted. Returns whether it is.
     pub(crate) fn admit(
         &self,

@@ -7,7 +7,6 @@
 //! it is visited as one, whatever was fetched before.
 
 use super::forgotten::comes_back;
-use super::sent::send_link;
 use super::{Gate, extended};
 use crate::engine::Error;
 use crate::engine::commit::Group;
@@ -276,7 +275,7 @@ fn send_requisite(
         pages,
         seed: None,
     };
-    send_link(gate, link, host, group);
+    gate.send_link(link, host, group);
 }
 
 /// Queues a requisite that was found at another shard, if it is admitted. The maximum of a page

@@ -63,14 +63,8 @@ pub(super) fn send(
         pages,
         seed: seed.zip(settings.as_deref().cloned()),
     };
-    send_link(gate, link, host, group);
+    gate.send_link(link, host, group);
     Ok(true)
-}
-
-/// Sends a link to the shard of its host.
-pub(super) fn send_link(gate: &Gate, link: SentLink, host: &HostKey, group: &mut Group<'_>) {
-    let to = gate.shards.of(host);
-    group.set.exchanged.send([to], &Sent::Link(Box::new(link)));
 }
 
 /// Tells all other shards of a seed that was given to this one.
