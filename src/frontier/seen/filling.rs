@@ -112,7 +112,7 @@ mod tests {
         let (release, held) = mpsc::channel::<()>();
         let keys = catalog[0].keys_since(0);
         let first = move || held.recv().unwrap();
-        let mut filling = Filling::start(Filters::new(1), keys, first).unwrap();
+        let mut filling = Filling::start(Filters::new(1, 0), keys, first).unwrap();
         let thread = filling.thread.take().unwrap();
         drop(filling);
         release.send(()).unwrap();

@@ -16,10 +16,17 @@ use crc32fast::Hasher;
 /// Rate of false positives of a full filter. Each costs a search in the runs.
 const FALSE_POSITIVES: f64 = 0.01;
 
-/// A list of filters. When the last one is full, one of twice its size is added.
+/// The first filter is planned for one in so many of the keys that are expected: most crawls stay
+/// far below that number.
+const FIRST: u64 = 8;
+
+/// A list of filters. When the last one is full, one of twice its size is added, or of the size
+/// that was expected if that is more.
 pub(super) struct Filters {
     /// The filters. Keys are added to the last one.
     list: Vec<Filter>,
+    /// Number of keys that are expected in all.
+    expected: u64,
 }
 
 struct Filter {
@@ -31,11 +38,23 @@ struct Filter {
 }
 
 impl Filters {
-    /// One empty filter for this many keys.
-    pub(super) fn new(planned: u64) -> Self {
+    /// Empty filters for so many keys, of which `known` are added soon.
+    pub(super) fn new(expected: u64, known: u64) -> Self {
+        let first = expected / FIRST;
+        let planned = if known < first {
+            first
+        } else {
+            expected.max(known)
+        };
         Self {
             list: vec![Filter::new(planned)],
+            expected,
         }
+    }
+
+    /// The same filters, which grow as is best for so many keys.
+    pub(super) fn expecting(self, expected: u64) -> Self {
+        Self { expected, ..self }
     }
 
     /// Whether the key may have been added. False is certain, true may be wrong.
@@ -51,7 +70,8 @@ impl Filters {
         }
         let full = self.list.last().filter(|last| last.count >= last.planned);
         if let Some(planned) = full.map(|it| it.planned) {
-            self.list.push(Filter::new(planned.saturating_mul(2)));
+            let planned = planned.saturating_mul(2).max(self.expected);
+            self.list.push(Filter::new(planned));
         }
         if let Some(filter) = self.list.last_mut() {
             filter.bloom.set(&key);
@@ -342,5 +362,33 @@ fn read(path: &Path, crawl: u64) -> io::Result<Option<(Filters, u64)>> {
     if stored != crc {
         return Err(damaged("its checksum does not match"));
     }
-    Ok((number(&head, 1) == crawl).then_some((Filters { list }, through)))
+    let filters = Filters { list, expected: 0 };
+    Ok((number(&head, 1) == crawl).then_some((filters, through)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_begin_small_and_grow_to_what_is_expected() {
+        let planned = |filters: &Filters| -> Vec<u64> {
+            let planned = filters.list.iter().map(|it| it.planned);
+            planned.collect()
+        };
+        let mut filters = Filters::new(80_000, 100);
+        assert_eq!(planned(&filters), [10_000]);
+        (1..=11_000).for_each(|key| filters.note(key));
+        assert_eq!(planned(&filters), [10_000, 80_000]);
+        (11_000..=100_000).for_each(|key| filters.note(key));
+        assert_eq!(planned(&filters), [10_000, 80_000, 160_000]);
+        assert!((1..=100_000).all(|key| filters.check(key)));
+        // As many as are known already, at once.
+        assert_eq!(planned(&Filters::new(80_000, 10_000)), [80_000]);
+        assert_eq!(planned(&Filters::new(80_000, 90_000)), [90_000]);
+        // A file of an earlier version.
+        let mut read = Filters::new(1_024, 1_024).expecting(5_000);
+        (1..=2_000).for_each(|key| read.note(key));
+        assert_eq!(planned(&read), [1_024, 5_000]);
+    }
 }

@@ -25,9 +25,9 @@ pub const SEEN: &str = "seen";
 /// Expected size of the set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenOptions {
-    /// Number of URLs that the first filter is planned for, at 1 % false positives and 1.2 bytes
-    /// per URL. A crawl that exceeds the plan gets further filters, each twice the size of the one
-    /// before.
+    /// Number of URLs that the filters are planned for, at 1 % false positives each and 1.2 bytes
+    /// per URL. The first one has room for an eighth, the next for all of them. A crawl that
+    /// exceeds the plan gets further filters, each twice the size of the one before.
     pub expected_urls: u64,
 }
 
@@ -105,7 +105,8 @@ impl SeenSet {
                 "the filter of URLs seen cannot be used; it is rebuilt"
             );
         }
-        let mut filters = filters.unwrap_or_else(|| empty(options.expected_urls, runs));
+        let filters = filters.unwrap_or_else(|| empty(options.expected_urls, runs));
+        let mut filters = filters.expecting(options.expected_urls);
         let newer = runs.keys_since(file.through());
         let front = if runs.len_since(file.through()) <= at_once {
             newer.iter().for_each(|key| filters.note(key));
@@ -264,7 +265,7 @@ impl SeenSet {
 
 /// Empty filters for the plan, or for the number of keys in the runs if that is higher.
 fn empty(expected_urls: u64, runs: &Runs) -> Filters {
-    Filters::new(expected_urls.max(runs.len()))
+    Filters::new(expected_urls, runs.len())
 }
 
 /// Filters with all keys of the runs.
