@@ -191,7 +191,7 @@ impl Default for ArchiveSettings {
             prefix: "gleaner".to_owned(),
             max_file: Size(1_000_000_000),
             max_age: None,
-            compression: 4,
+            compression: 1,
             digest: DigestAlgorithm::default(),
             operator: None,
             collection: None,
