@@ -458,7 +458,10 @@ impl Inner {
         let mut reservation = self.budget.reserve(response.content_length(), limit).await;
         // The server is not charged for the time spent waiting for memory.
         deadline += waiting.elapsed();
-        let mut body = BytesMut::new();
+        // In one piece if its length is known, so that it is not moved while it grows.
+        let expected = response.content_length().unwrap_or(0);
+        let expected = usize::try_from(expected).unwrap_or(usize::MAX);
+        let mut body = BytesMut::with_capacity(expected.min(reservation.bytes()));
         let cut = loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let chunk = match timeout(left, response.chunk()).await {
