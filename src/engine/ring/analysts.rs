@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use sha2::{Digest, Sha256};
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::observe::{LeftUndone, Waiting};
 use super::reading::{Answer, Reader, Signed};
@@ -97,7 +97,7 @@ impl Analysts {
         &self,
         count: usize,
         room: &Room,
-        fetched: mpsc::Receiver<Fetched>,
+        fetched: mpsc::Receiver<(Fetched, OwnedSemaphorePermit)>,
         analysed: &SyncSender<Entry>,
     ) -> std::io::Result<Vec<JoinHandle<()>>> {
         // The lock is held while waiting for a visit; the other analysts wait for the lock instead.
@@ -115,7 +115,10 @@ impl Analysts {
                                 .lock()
                                 .unwrap_or_else(PoisonError::into_inner)
                                 .blocking_recv();
-                            let Some(visit) = next else { return };
+                            let Some((visit, permit)) = next else {
+                                return;
+                            };
+                            drop(permit);
                             if analyst.curfew.has_passed() {
                                 analyst.left_undone.note();
                                 continue;

@@ -2,7 +2,8 @@
 //!
 //! A fetcher owns the connection while it lasts. The end of the fetch returns the host to the
 //! schedule at once. The visit itself goes on to the analysts, and waits there with its permit if
-//! they are busy; this is how a slow disk slows the network. No fetcher waits for a host or an
+//! they are busy; this is how a slow disk slows the network. The fetcher itself is over then: one
+//! that waited would be woken for each visit that is read. No fetcher waits for a host or an
 //! address to be due: if a robots.txt redirects to another host, the task goes back to the
 //! schedule.
 
@@ -47,7 +48,8 @@ pub(crate) struct Fetchers {
     /// Notes visits of which no commit will know.
     pub(crate) left_undone: LeftUndone,
     pub(crate) events: mpsc::Sender<Event>,
-    pub(crate) fetched: mpsc::Sender<Fetched>,
+    /// Has room for all that have a permit.
+    pub(crate) fetched: mpsc::Sender<(Fetched, OwnedSemaphorePermit)>,
     pub(crate) turns: Turns,
     /// What earlier crawls hold, if pages are compared with that.
     pub(crate) since: Option<Arc<LookBack>>,
@@ -149,8 +151,7 @@ impl Fetchers {
             reservation,
             turn,
         };
-        let _ = self.fetched.send(fetched).await;
-        drop(permit);
+        let _ = self.fetched.send((fetched, permit)).await;
     }
 
     /// The failure of a visit that a list blocks, that would end a login, or that is to be made at
@@ -204,8 +205,7 @@ impl Fetchers {
             turn: Turn::default(),
             task,
         };
-        let _ = self.fetched.send(fetched).await;
-        drop(permit);
+        let _ = self.fetched.send((fetched, permit)).await;
     }
 
     /// Returns what an earlier crawl holds of a URL that is visited for the first time.

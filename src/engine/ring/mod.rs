@@ -154,7 +154,8 @@ fn start(
         handover,
     } = crawl;
     let (events, event_queue) = mpsc::channel(EVENTS_WAITING);
-    let (fetched, fetched_queue) = mpsc::channel(2 * cores);
+    // Whoever has fetched something has room here, and keeps its permit until it is read.
+    let (fetched, fetched_queue) = mpsc::channel(options.concurrency.max(1));
     let (analysed, analysed_queue) = sync_channel(ENTRIES_WAITING);
     let turns = Turns::new(cores);
 

@@ -7,7 +7,14 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 #[derive(Debug, Clone)]
 pub(crate) struct Room {
     total: usize,
-    taken: Arc<(Mutex<usize>, Condvar)>,
+    taken: Arc<(Mutex<Taken>, Condvar)>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    bytes: usize,
+    /// Number of pages that wait. A call that wakes nobody would be made for each page.
+    waiting: usize,
 }
 
 /// The bytes of one page; given back when dropped.
@@ -25,13 +32,14 @@ impl Room {
     /// Waits until a page of this size fits. A page that is larger than all of it fits alone.
     pub(crate) fn take(&self, bytes: usize) -> Share {
         let (taken, changed) = &*self.taken;
-        let taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_full = |taken: &mut usize| *taken > 0 && *taken + bytes > self.total;
+        let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever has a share waits for nobody but the committer, so each is given back.
-        let mut taken = changed
-            .wait_while(taken, is_full)
-            .unwrap_or_else(PoisonError::into_inner);
-        *taken += bytes;
+        while taken.bytes > 0 && taken.bytes + bytes > self.total {
+            taken.waiting += 1;
+            taken = changed.wait(taken).unwrap_or_else(PoisonError::into_inner);
+            taken.waiting -= 1;
+        }
+        taken.bytes += bytes;
         Share(Some((self.clone(), bytes)))
     }
 }
@@ -40,8 +48,11 @@ impl Drop for Share {
     fn drop(&mut self) {
         if let Some((room, bytes)) = self.0.take() {
             let (taken, changed) = &*room.taken;
-            *taken.lock().unwrap_or_else(PoisonError::into_inner) -= bytes;
-            changed.notify_all();
+            let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
+            taken.bytes -= bytes;
+            if taken.waiting > 0 {
+                changed.notify_all();
+            }
         }
     }
 }
@@ -73,6 +84,6 @@ mod tests {
         assert_eq!(tells.recv(), Ok("huge"));
         assert_eq!(tells.recv(), Ok("last"));
         thread.join().unwrap();
-        assert_eq!(*room.taken.0.lock().unwrap(), 0);
+        assert_eq!(room.taken.0.lock().unwrap().bytes, 0);
     }
 }

@@ -114,7 +114,8 @@ impl Scheduler {
         let mut ticks = tokio::time::interval(GAUGES_AGE);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let ending = 'run: loop {
-            // Several may have ended since the last turn; none may accumulate.
+            // Several may have ended since the last turn; none may accumulate. Their ends wake
+            // nobody: what they did is an event, and one that died is found at the next tick.
             while let Some(done) = fetches.try_join_next() {
                 done.map_err(|error| Error::Internal(format!("a fetch or a read died: {error}")))?;
             }
@@ -158,9 +159,6 @@ impl Scheduler {
                 Some(command) = self.commands.recv() => self.obey(command, &mut fetches),
                 taken = Arc::clone(&permits).acquire_owned(), if permit.is_none() && !self.is_held() => {
                     permit = taken.ok();
-                }
-                Some(Err(error)) = fetches.join_next() => {
-                    return Err(Error::Internal(format!("a fetch or a read died: {error}")));
                 }
                 () = sleep_until(wake) => {}
                 _ = ticks.tick() => {}
