@@ -3,7 +3,7 @@
 //!
 //! Plain means that what is added is always added at the end, so that the list of `nodes.rs` can be
 //! written at once: nothing is put in front of a table or into a head that was closed, no element
-//! is taken out of another, and there are no templates, frame sets and formulas. What is not plain,
+//! is taken out of another, and there are no frame sets and formulas. What is not plain,
 //! or comes near a bound, ends the building with `None`, and html5ever builds the tree (`sink.rs`).
 //! A test compares the two.
 //!
@@ -68,6 +68,9 @@ const MARKER: Format = Format {
     name: u32::MAX,
 };
 
+/// Number of tags `<html>` and `<body>` that are not too many (`sink.rs`).
+const MERGED_TAGS: u32 = 8;
+
 /// Number of formatting elements of one name from which their attributes would have to be compared
 /// ("Noah's Ark clause").
 const ALIKE: usize = 3;
@@ -84,6 +87,10 @@ pub(super) struct Nesting<'t> {
     has_quirks: Option<bool>,
     /// Whether a line feed that follows at once is left out.
     ignores_line_feed: bool,
+    /// Number of tags `<html>` and `<body>`.
+    merged_tags: u32,
+    /// Number of nodes that are left out, but count.
+    left_out: usize,
     max_depth: usize,
     max_nodes: usize,
 }
@@ -105,6 +112,8 @@ impl<'t> Nesting<'t> {
             form: None,
             has_quirks: None,
             ignores_line_feed: false,
+            merged_tags: 0,
+            left_out: 0,
             max_depth,
             max_nodes,
         }
@@ -174,7 +183,7 @@ impl<'t> Nesting<'t> {
         let node = self.parts.nodes.len();
         // The document, the head and the form count too.
         let depth = self.open.len() + self.formats.len() + 4;
-        if depth >= self.max_depth || node + 2 * self.max_depth >= self.max_nodes {
+        if depth >= self.max_depth || self.is_nearly_full() {
             return None;
         }
         let Tag {
@@ -182,6 +191,52 @@ impl<'t> Nesting<'t> {
         } = tag;
         self.parts.nodes.push(Node::Open { name, count, from });
         Some(node as u32)
+    }
+
+    fn is_nearly_full(&self) -> bool {
+        let nodes = self.parts.nodes.len() + self.left_out;
+        nodes + 2 * self.max_depth >= self.max_nodes
+    }
+
+    /// Gives an element the attributes of a tag that it does not have.
+    fn merge(&mut self, element: Open, tag: Tag) -> Plain {
+        let node = element.node as usize;
+        let &Node::Open { name, count, from } = self.parts.nodes.get(node)? else {
+            return None;
+        };
+        let attributes = &mut self.parts.attributes;
+        let own = from as usize..from as usize + usize::from(count);
+        let start = attributes.len();
+        for at in tag.from as usize..tag.from as usize + usize::from(tag.count) {
+            let new = attributes.get(at)?.clone();
+            if !attributes
+                .get(own.clone())?
+                .iter()
+                .any(|it| it.name == new.name)
+            {
+                attributes.push(new);
+            }
+        }
+        if attributes.len() > start {
+            attributes.extend_from_within(own);
+            let count = (attributes.len() - start) as u16;
+            let from = start as u32;
+            *self.parts.nodes.get_mut(node)? = Node::Open { name, count, from };
+        }
+        Some(())
+    }
+
+    /// The template that was opened last ends. Its contents, which had so many start tags, are
+    /// left out.
+    pub(super) fn end_template(&mut self, start_tags: usize) -> Plain {
+        self.left_out += 2 * start_tags;
+        let depth = self.open.len() + self.formats.len() + 2 * start_tags + 4;
+        if depth >= self.max_depth || self.is_nearly_full() {
+            return None;
+        }
+        self.pop();
+        self.reset_mode();
+        Some(())
     }
 
     /// "Insert an HTML element".
@@ -474,7 +529,7 @@ impl<'t> Nesting<'t> {
 
     /// Adds a text to the current element.
     fn append(&mut self, text: Span) -> Plain {
-        if self.parts.nodes.len() + 2 * self.max_depth >= self.max_nodes {
+        if self.is_nearly_full() {
             return None;
         }
         if text.len() > 0 {

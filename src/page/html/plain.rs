@@ -30,7 +30,7 @@ pub(super) fn read(page: &str, options: &PageOptions) -> Option<TreeParts> {
 }
 
 /// Number of names that are remembered.
-const RECENT: usize = 64;
+const RECENT: usize = 256;
 
 /// Number of different names from which a page is not plain.
 const MAX_NAMES: usize = 512;
@@ -40,7 +40,7 @@ struct Reader<'t> {
     /// The position up to which the page was read.
     at: usize,
     max_tag_bytes: usize,
-    /// Recently seen names: their last eight bytes as a number, all of them, and their number in
+    /// Recently seen names: their first eight bytes as a number, all of them, and their number in
     /// the tree.
     recent: [Option<(u64, &'t str, u32)>; RECENT],
     nesting: Nesting<'t>,
@@ -179,9 +179,10 @@ impl<'t> Reader<'t> {
             },
             _ => {
                 self.nesting.start(tag)?;
-                return match kind == Kind::Svg && !end.self_closing {
-                    true => self.drawing(end.at),
-                    false => Some(end.at),
+                return match kind {
+                    Kind::Svg if !end.self_closing => self.drawing(end.at),
+                    Kind::Template => self.template(tag, end.at),
+                    _ => Some(end.at),
                 };
             }
         };
@@ -191,10 +192,24 @@ impl<'t> Reader<'t> {
     /// Skips the contents of a drawing, which begin here. Returns the end of its end tag.
     fn drawing(&mut self, begin: usize) -> Option<usize> {
         let drawing = unread::drawing(self.page, begin, self.max_tag_bytes)?;
-        let limit = self.limit(drawing.end);
-        let end = lexer::tag_name(self.page, drawing.end + 2, limit)?;
-        let end = lexer::attributes(self.page, end, limit, |_, _| Some(()))?;
         self.nesting.pop();
+        self.end_of_end_tag(drawing.end)
+    }
+
+    /// Skips the contents of a template, which begin here. Returns the end of its end tag.
+    fn template(&mut self, tag: Tag, begin: usize) -> Option<usize> {
+        let template = unread::template(self.page, begin, self.max_tag_bytes)?;
+        if !self.nesting.is_current(tag.name) {
+            return None;
+        }
+        self.nesting.end_template(template.start_tags)?;
+        self.end_of_end_tag(template.end)
+    }
+
+    fn end_of_end_tag(&self, at: usize) -> Option<usize> {
+        let limit = self.limit(at);
+        let end = lexer::tag_name(self.page, at + 2, limit)?;
+        let end = lexer::attributes(self.page, end, limit, |_, _| Some(()))?;
         Some(end.at)
     }
 
@@ -230,11 +245,22 @@ impl<'t> Reader<'t> {
     fn name(&mut self, begin: usize, end: usize) -> Option<u32> {
         let name = self.page.get(begin..end)?;
         let bytes = name.as_bytes();
-        let number = bytes
-            .iter()
-            .fold(0, |number: u64, byte| number << 8 | u64::from(*byte));
+        // The first eight bytes, which is all of most names; those behind the name do not count.
+        let eight = self.page.as_bytes().get(begin..)?.first_chunk::<8>();
+        let mut padded = [0; 8];
+        let number = match eight {
+            Some(eight) => u64::from_le_bytes(*eight),
+            None => {
+                padded[..bytes.len().min(8)].copy_from_slice(bytes);
+                u64::from_le_bytes(padded)
+            }
+        };
+        let number = match bytes.len() {
+            length @ 0..8 => number & ((1 << (8 * length)) - 1),
+            _ => number,
+        };
         // The product's upper bits depend on all bytes.
-        let place = (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize;
+        let place = (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as usize;
         let slot = self.recent.get_mut(place % RECENT)?;
         if let Some((known, all, found)) = *slot
             && known == number

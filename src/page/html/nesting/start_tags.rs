@@ -1,6 +1,6 @@
 //! What the rules do with start tags, mode by mode.
 
-use super::{MARKER, Mode, Nesting, Plain, Tag};
+use super::{MARKER, MERGED_TAGS, Mode, Nesting, Plain, Tag};
 use crate::page::html::names::{Kind, set};
 
 impl Nesting<'_> {
@@ -8,6 +8,17 @@ impl Nesting<'_> {
     pub(in crate::page::html) fn start(&mut self, tag: Tag) -> Plain {
         self.ignores_line_feed = false;
         let kind = self.kind(tag.name);
+        if matches!(kind, Kind::Html | Kind::Body) {
+            self.merged_tags += 1;
+            if self.merged_tags > MERGED_TAGS {
+                return None;
+            }
+        }
+        if kind == Kind::Html
+            && let Some(&html) = self.open.first()
+        {
+            return self.merge(html, tag);
+        }
         loop {
             match self.mode {
                 Mode::InBody => return self.start_in_body(kind, tag),
@@ -17,7 +28,6 @@ impl Nesting<'_> {
                     self.mode = Mode::BeforeHead;
                     return Some(());
                 }
-                _ if kind == Kind::Html => return None,
                 Mode::BeforeHead if kind == Kind::Head => {
                     self.insert(tag)?;
                     self.mode = Mode::InHead;
@@ -73,7 +83,7 @@ impl Nesting<'_> {
                 Mode::InCell | Mode::InCaption => return self.start_in_body(kind, tag),
                 Mode::InColumnGroup => match kind {
                     Kind::Col => return self.insert_empty(tag).map(|_| ()),
-                    Kind::Template => return None,
+                    Kind::Template => return self.start_in_head(kind, tag),
                     _ => {
                         if !self.has_open(Kind::Colgroup) {
                             return Some(());
@@ -93,7 +103,7 @@ impl Nesting<'_> {
     fn start_in_head(&mut self, kind: Kind, tag: Tag) -> Plain {
         match kind {
             Kind::Meta => self.insert_empty(tag).map(|_| ()),
-            Kind::Title | Kind::Noframes | Kind::Style | Kind::Script => {
+            Kind::Title | Kind::Noframes | Kind::Style | Kind::Script | Kind::Template => {
                 self.insert(tag).map(|_| ())
             }
             _ => None,
@@ -159,7 +169,7 @@ impl Nesting<'_> {
                 self.reset_mode();
                 return Some(Step::Again);
             }
-            Kind::Style | Kind::Script => {
+            Kind::Style | Kind::Script | Kind::Template => {
                 self.start_in_head(kind, tag)?;
                 return Some(Step::Done);
             }
@@ -186,16 +196,20 @@ impl Nesting<'_> {
 
     fn start_in_body(&mut self, kind: Kind, tag: Tag) -> Plain {
         match kind {
-            Kind::Html
-            | Kind::Body
-            | Kind::Frameset
-            | Kind::Template
-            | Kind::Plaintext
-            | Kind::Math
-            | Kind::Gone => return None,
-            Kind::Meta | Kind::Title | Kind::Noframes | Kind::Style | Kind::Script => {
-                return self.start_in_head(kind, tag);
+            Kind::Html | Kind::Frameset | Kind::Plaintext | Kind::Math | Kind::Gone => {
+                return None;
             }
+            Kind::Body => {
+                if let Some(&body) = self.open.get(1).filter(|it| it.kind == Kind::Body) {
+                    self.merge(body, tag)?;
+                }
+            }
+            Kind::Meta
+            | Kind::Title
+            | Kind::Noframes
+            | Kind::Style
+            | Kind::Script
+            | Kind::Template => return self.start_in_head(kind, tag),
             Kind::Block | Kind::P => {
                 self.close_p_in_button_scope();
                 self.insert(tag)?;
@@ -382,7 +396,7 @@ enum Step {
     Again,
 }
 
-/// Whether these belong into a head; templates, which are not plain, do too.
+/// Whether these belong into a head.
 fn is_of_head(kind: Kind) -> bool {
     matches!(
         kind,

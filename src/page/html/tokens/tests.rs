@@ -190,29 +190,32 @@ proptest! {
 }
 
 #[rustfmt::skip]
-const TAGS: [&str; 96] = [
+const TAGS: [&str; 100] = [
     "<p>", "<p>", "</p>", "<div class=a>", "<div>", "</div>", "</div>", "<ul>", "<li>", "<li>", "</li>", "</ul>", "<ol>", "</ol>", "<dl>", "<dt>", "<dd>", "</dd>", "</dl>",
     "<a href=x>", "</a>", "</a>", "<b>", "</b>", "<i id=a>", "</i>", "<code>", "</code>", "<nobr>", "</nobr>", "<span>", "</span>", "<x-y>", "</x-y>", "<em>", "</em>",
     "<table>", "<table>", "</table>", "</table>", "<tr>", "<tr>", "</tr>", "<td>", "<td>", "<td>", "</td>", "<th>", "</th>", "<tbody>", "</tbody>", "<thead>", "</thead>", "<tfoot>",
     "<caption>", "</caption>", "<colgroup>", "</colgroup>", "<col>", "<form>", "</form>", "<input type=hidden>", "<input value=a>", "<button>", "</button>", "<select>", "</select>",
     "<option>", "</option>", "<optgroup>", "</optgroup>", "<h1>", "</h2>", "<h2>", "<pre>", "</pre>", "<textarea>\n</textarea>", "<hr>", "<br>", "</br>", "<img src='a&amp;b'>",
     "<object>", "</object>", "<ruby>", "<rt>", "<rp>", "<rtc>", "</ruby>", "<noscript>", "</noscript>", "<script>a<b</script>", "<style>a</style>", "<!-- c -->", "</body>", "</html>", "<svg><g/></svg>",
+    "<template>", "</template>", "<body class=a id=b>", "<html lang=a>",
 ];
 
 #[rustfmt::skip]
-const PLAIN: [&str; 24] = [
+const PLAIN: [&str; 30] = [
     "<p>a<p>b</p></p>", "<div><p>a<div>b</div>c</div>", "<ul><li>a<ul><li>b</ul>c<li>d</ul>", "<dl><dt>a<dd>b<dt>c</dl>", "<a href=x>a</a><a href=y>b<a href=z>c</a>",
     "<b><i>a</b>b</i>", "<p><b>a<p>b</b>c", "<p><b class=x>a</p><p>b</b>c</p>", "a<!-- b -->c&amp;<!-- d -->e &lt; f", "<form><div></form>a</div>b", "<table><tr><td>a<td>b<tr><th>c</table>d",
     "<table> <caption>a</caption> <colgroup><col> </colgroup> <thead><tr><th>b</thead> <tbody></tbody></table>", "<table><form><input type=HIDDEN><tr><td><p>a</form></table>",
     "<table><tr><td><table><tr><td>a</table>b</table>c", "<select><option>a<option selected>b<optgroup><option>c</select>", "<button>a<button>b</button>", "<h1>a<h2>b</h1>c",
     "<pre>\n\na</pre><textarea>\n\na</textarea>", "<svg><path/></svg><svg/>", "<ruby>a<rp>(<rt>b<rp>)</ruby>", "<object>a<b>b</object>c", "a <3 b < c <!x> <?y?> </> </ z>",
     "<script type=application/ld+json>{\"a\":1}</script><style>b</style><iframe src=x>c</iframe><noscript><img src=d></noscript>", "</br><image src=a><hr></p></x>",
+    "<body class=a><body id=b class=c>b", "<html lang=a><p>b<html lang=c id=d>", "<template><p>a</body></template>b", "<table><tr><template><tr>a<template></template></table></p></template><td>b</table>",
+    "<b><template></b><script></template></script><svg><a><image/></a></svg></template>a</b>", "<ul><li><template><li></ul><a><div><a></template>a<li>b</ul><select><template><option></template></select>",
 ];
 
 #[rustfmt::skip]
-const ODD: [&str; 12] = [
-    "<table>a<tr><td>b</table>", "<table><div>a</div></table>", "<b><p>a</b>b</p>", "<a><div><a>b", "<template>a</template>", "<math><mi>a</math>", "<svg><foreignObject><p>a</svg>", "<plaintext>a",
-    "<frameset><frame src=a></frameset>", "<body><body class=a>b", "a\0b", "<head></head><link rel=next href=a><body>",
+const ODD: [&str; 13] = [
+    "<table>a<tr><td>b</table>", "<table><div>a</div></table>", "<b><p>a</b>b</p>", "<a><div><a>b", "<template><math></template>a", "<math><mi>a</math>", "<svg><foreignObject><p>a</svg>", "<plaintext>a",
+    "<frameset><frame src=a></frameset>", "<template><col><style><b></template>", "<template><b><object></template>a", "a\0b", "<head></head><link rel=next href=a><body>",
 ];
 
 #[rustfmt::skip]
