@@ -315,7 +315,7 @@ fn is_mount(item: &OutlineElement<'_>) -> bool {
             !letters.is_empty() && MOUNTS.contains(&format!(" {letters} "))
         }
         Tag::Custom => {
-            let name = &*item.element.name.local;
+            let name = &**item.element.name();
             name.starts_with("app-")
                 || ["-app", "-root", "-shell", "-application"]
                     .iter()

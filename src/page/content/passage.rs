@@ -483,7 +483,7 @@ impl<'o, 'a, 'l> Reader<'o, 'a, 'l> {
     /// Whether a text is a formula, and stands for itself.
     fn formula(&self, parent: usize) -> Option<bool> {
         let element = self.item(parent)?.element;
-        match element.name.local {
+        match *element.name() {
             local_name!("math") => {
                 let is_block = |(_, item): (usize, &OutlineElement<'_>)| {
                     let class = attribute(item.element, &local_name!("class")).unwrap_or_default();
@@ -530,7 +530,7 @@ impl<'o, 'a, 'l> Reader<'o, 'a, 'l> {
                 }
                 Tag::Strong | Tag::B if !is_heading => Mark::Strong,
                 Tag::Em | Tag::I => Mark::Emphasis,
-                Tag::Other => match item.element.name.local {
+                Tag::Other => match *item.element.name() {
                     local_name!("tt") | local_name!("kbd") | local_name!("samp") => {
                         code = Some(Mark::Code);
                         continue;

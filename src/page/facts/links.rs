@@ -8,13 +8,12 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use html5ever::local_name;
-use scraper::node::Element;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::base::Base;
 use super::wishes::{Rel, Rels};
-use crate::page::html::{Outline, Tag, attribute, has_token};
+use crate::page::html::{Element, Outline, Tag, attribute, has_token};
 use crate::page::options::{Note, PageOptions};
 use crate::url::{Identity, UrlId};
 
@@ -151,7 +150,7 @@ impl Hasher for OfIds {
 }
 
 /// The reference of an element to another page.
-fn reference(element: &Element, tag: Tag) -> Option<(&str, LinkKind)> {
+fn reference(element: Element<'_>, tag: Tag) -> Option<(&str, LinkKind)> {
     let href = || attribute(element, &local_name!("href"));
     let (reference, kind) = match tag {
         Tag::A => (href()?, LinkKind::Anchor),
@@ -173,7 +172,7 @@ fn reference(element: &Element, tag: Tag) -> Option<(&str, LinkKind)> {
 }
 
 /// Whether a `<link>` leads to a page rather than to a feed, a style sheet or an icon.
-fn is_related(element: &Element) -> bool {
+fn is_related(element: Element<'_>) -> bool {
     let rel = attribute(element, &local_name!("rel")).unwrap_or_default();
     if ["next", "prev", "canonical"]
         .iter()

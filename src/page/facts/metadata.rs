@@ -1,12 +1,11 @@
 //! What a page says about itself: title, language, canonical URL, authors and dates.
 
 use html5ever::local_name;
-use scraper::node::Element;
 use serde::Serialize;
 
 use super::base::Base;
 use crate::page::cut::{collapse, floor_char_boundary};
-use crate::page::html::{Outline, Tag, attribute, has_token};
+use crate::page::html::{Element, Outline, Tag, attribute, has_token};
 
 /// Maximum length of a declared language in bytes; BCP 47 (section 4.4.1) requires 35.
 const MAX_LANGUAGE_BYTES: usize = 35;
@@ -103,13 +102,13 @@ fn alternates(outline: &Outline<'_>, base: &Base, max_bytes: usize) -> Vec<(Stri
 /// The next and previous pages of the series, each by the first link that declares it.
 pub(crate) fn neighbours(outline: &Outline<'_>, base: &Base, max_bytes: usize) -> Vec<String> {
     let pointers = outline.pointers.iter();
-    let elements: Vec<&Element> = pointers
+    let elements: Vec<Element<'_>> = pointers
         .filter_map(|&index| outline.elements.get(index))
         .filter(|item| matches!(item.tag, Tag::A | Tag::Link))
         .map(|item| item.element)
         .collect();
     let named = |tokens: [&str; 2]| {
-        elements.iter().find_map(|element| {
+        elements.iter().find_map(|&element| {
             let rel = attribute(element, &local_name!("rel"))?;
             let href = attribute(element, &local_name!("href"))?;
             let is_meant = tokens.iter().any(|token| has_token(rel, token));
@@ -203,10 +202,7 @@ pub(crate) fn language(outline: &Outline<'_>) -> Option<String> {
     let declared = root.and_then(|(_, element)| {
         attribute(element, &local_name!("lang"))
             .and_then(normalize_language)
-            .or_else(|| {
-                let xml_lang = element.attrs().find(|(name, _)| *name == "xml:lang");
-                xml_lang.and_then(|(_, value)| normalize_language(value))
-            })
+            .or_else(|| attribute(element, &local_name!("xml:lang")).and_then(normalize_language))
     });
     declared.or_else(|| meta_content(outline, "content-language").and_then(normalize_language))
 }

@@ -155,21 +155,32 @@ pub(super) fn value(page: &StrTendril, place: Range<usize>) -> Option<StrTendril
 
 /// Text with its character references resolved; it must not end within one.
 pub(super) fn resolved(text: &str, place: Range<usize>, in_attribute: bool) -> Option<StrTendril> {
-    let (mut at, end) = (place.start, place.end);
     let mut resolved = String::with_capacity(place.len());
+    resolve_into(&mut resolved, text, place, in_attribute)?;
+    Some(StrTendril::from(resolved))
+}
+
+/// Adds a text with its character references resolved; it must not end within one.
+pub(super) fn resolve_into(
+    resolved: &mut String,
+    text: &str,
+    place: Range<usize>,
+    in_attribute: bool,
+) -> Option<()> {
+    let (mut at, end) = (place.start, place.end);
     while let Some(length) = memchr(b'&', text.as_bytes().get(at..end)?) {
         resolved.push_str(text.get(at..at + length)?);
         at += length + 1;
         match reference(text, at, in_attribute) {
             Some(reference) => {
-                reference.push_to(&mut resolved);
+                reference.push_to(resolved);
                 at = reference.end;
             }
             None => resolved.push('&'),
         }
     }
     resolved.push_str(text.get(at..end)?);
-    Some(StrTendril::from(resolved))
+    Some(())
 }
 
 /// A character reference.

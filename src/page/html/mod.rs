@@ -1,5 +1,7 @@
-//! From text to a flat outline: tokens without what is never read, a bounded tree, and its elements
-//! and texts as two lists in document order.
+//! From text to a flat outline: tokens without what is never read, a bounded tree as a list
+//! (`nodes.rs`), and its elements and texts as two lists in document order.
+//!
+//! Most pages are read in one pass (`plain.rs`), the others by html5ever (`tokens.rs`, `sink.rs`).
 
 mod lexer;
 mod start_tags;
@@ -9,6 +11,11 @@ mod unread;
 mod sink;
 mod tree;
 
+mod names;
+mod nesting;
+mod nodes;
+mod plain;
+
 mod class_words;
 mod tag;
 mod traits;
@@ -16,6 +23,7 @@ mod traits;
 mod formula;
 mod outline;
 
+pub(super) use nodes::Element;
 pub(super) use outline::{Outline, OutlineElement, Sight, TextNode, attribute, has_token};
 pub(super) use start_tags::{Markup, StartTag, each_start_tag};
 pub(super) use tag::{Break, Tag};

@@ -1,16 +1,14 @@
 //! The tree as flat lists in document order, from which metadata, links and texts are read.
 //!
-//! There is only one walk over the tree. It puts elements and texts into two vectors, so that a
+//! There is only one walk over the tree (`nodes.rs`). It puts elements and texts into two vectors, so that a
 //! subtree is a range of each, and sums over subtrees take one pass backwards. Scripts, styles,
 //! templates and drawings are left out here; most of their contents are not in the tree to begin
 //! with (`unread.rs`). Invariant: a parent precedes its children, and the ranges of an element
 //! contain exactly its descendants.
 
-use html5ever::{LocalName, local_name, ns};
-use scraper::node::{Element, Node};
-use scraper::{ElementRef, Html};
+use html5ever::{LocalName, local_name};
 
-use super::formula;
+use super::nodes::{Element, Node, Tree};
 use super::tag::{Break, Tag};
 use super::traits::{self, Said, Traits};
 use super::unread;
@@ -37,7 +35,7 @@ pub(crate) struct Outline<'a> {
 
 /// One element.
 pub(crate) struct OutlineElement<'a> {
-    pub(crate) element: &'a Element,
+    pub(crate) element: Element<'a>,
     pub(crate) tag: Tag,
     /// Whether a reader sees it.
     pub(crate) sight: Sight,
@@ -78,60 +76,51 @@ pub(crate) struct TextNode<'a> {
 
 impl<'a> Outline<'a> {
     /// Builds the outline of `tree`.
-    pub(crate) fn of(tree: &'a Html) -> Self {
+    pub(crate) fn of(tree: &'a Tree<'a>) -> Self {
+        let nodes = tree.nodes();
         let mut builder = Builder::default();
-        // Most pages have about as many elements as texts.
-        let room = tree.tree.values().len() / 2 + 1;
+        // Each element has two nodes, and most pages have about as many elements as texts.
+        let room = nodes.len() / 3 + 1;
         builder.outline.elements.reserve(room);
         builder.outline.texts.reserve(room);
-        let mut next = tree.tree.root().first_child();
-        while let Some(node) = next {
-            let mut entered = false;
-            match node.value() {
-                Node::Element(element) => {
-                    let tag = builder.tags.get(&element.name.local);
-                    if is_left_out(tag) {
-                        if tag == Tag::Script {
-                            builder.script(element, node.first_child().map(|child| child.value()));
+        let mut at = 0;
+        while let Some(node) = nodes.get(at) {
+            match *node {
+                Node::Open { .. } => {
+                    let element = tree.element(at);
+                    let tag = element.tag();
+                    let is_formula = tag == Tag::Other && *element.name() == local_name!("math");
+                    if is_left_out(tag) || is_formula {
+                        let inside = nodes[at + 1..].iter();
+                        let inside = inside.take_while(|node| matches!(node, Node::Text(_)));
+                        let texts: Vec<_> = inside
+                            .filter_map(|node| match node {
+                                Node::Text(text) => Some(tree.text(*text)),
+                                _ => None,
+                            })
+                            .collect();
+                        // Behind its texts it closes.
+                        at += texts.len() + 1;
+                        match tag {
+                            Tag::Script => builder.script(element, texts.first().copied()),
+                            Tag::Svg => builder.outline.drawings += 1,
+                            _ if is_formula => builder.formula(element, texts),
+                            _ => {}
                         }
-                        builder.outline.drawings += usize::from(tag == Tag::Svg);
-                    } else if tag == Tag::Other && element.name.local == local_name!("math") {
-                        let math = ElementRef::wrap(node);
-                        let pieces = math.map(formula::pieces).unwrap_or_default();
-                        builder.formula(element, pieces);
                     } else {
                         builder.open(element, tag);
-                        entered = true;
                     }
                 }
-                Node::Text(text) => builder.text(text),
-                _ => {}
+                Node::Close => builder.close(),
+                Node::Text(text) => builder.text(tree.text(text)),
             }
-            if entered {
-                next = node.first_child();
-                if next.is_some() {
-                    continue;
-                }
-                builder.close();
-            }
-            // Continue with the next sibling, or with that of the nearest ancestor that has one.
-            let mut at = node;
-            next = loop {
-                if let Some(sibling) = at.next_sibling() {
-                    break Some(sibling);
-                }
-                let Some(parent) = at.parent().filter(|parent| parent.value().is_element()) else {
-                    break None;
-                };
-                builder.close();
-                at = parent;
-            };
+            at += 1;
         }
         builder.outline
     }
 
     /// The declarations with this name, in document order.
-    pub(crate) fn declared(&self, tag: Tag) -> impl Iterator<Item = (usize, &'a Element)> + '_ {
+    pub(crate) fn declared(&self, tag: Tag) -> impl Iterator<Item = (usize, Element<'a>)> + '_ {
         self.declarations
             .iter()
             .filter_map(|&index| self.elements.get(index).map(|item| (index, item)))
@@ -140,7 +129,7 @@ impl<'a> Outline<'a> {
     }
 
     /// The `<meta>` elements, in document order.
-    pub(crate) fn metas(&self) -> impl Iterator<Item = &'a Element> + '_ {
+    pub(crate) fn metas(&self) -> impl Iterator<Item = Element<'a>> + '_ {
         self.declared(Tag::Meta).map(|(_, element)| element)
     }
 
@@ -167,13 +156,9 @@ impl<'a> Outline<'a> {
 }
 
 /// The value of an attribute without namespace. It must be one that `unread.rs` keeps.
-pub(crate) fn attribute<'a>(element: &'a Element, name: &LocalName) -> Option<&'a str> {
+pub(crate) fn attribute<'a>(element: Element<'a>, name: &LocalName) -> Option<&'a str> {
     debug_assert!(unread::read_attribute(name).is_some(), "{name} is left out");
-    let found = element
-        .attrs
-        .iter()
-        .find(|(key, _)| key.local == *name && key.ns == ns!());
-    found.map(|(_, value)| &**value)
+    element.attribute(name)
 }
 
 /// Whether a list of words separated by white space contains `token`, ignoring case.
@@ -190,7 +175,6 @@ struct Builder<'a> {
     /// Indices of the open elements that preserve white space.
     preformatted: Vec<usize>,
     pending: Option<Break>,
-    tags: Tags<'a>,
     said: Said<'a>,
 }
 
@@ -216,7 +200,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds a formula as the texts of one element.
-    fn formula(&mut self, element: &'a Element, pieces: Vec<&'a str>) {
+    fn formula(&mut self, element: Element<'a>, pieces: Vec<&'a str>) {
         self.open(element, Tag::Other);
         // Encyclopedias hide the formula for the picture of it that browsers show.
         let is_pictured = self.open.iter().nth_back(1).is_some_and(|&around| {
@@ -233,7 +217,7 @@ impl<'a> Builder<'a> {
         self.close();
     }
 
-    fn open(&mut self, element: &'a Element, tag: Tag) {
+    fn open(&mut self, element: Element<'a>, tag: Tag) {
         if tag == Tag::Br && !self.preformatted.is_empty() {
             // A line of its own text, not the end of one block.
             self.text("\n");
@@ -290,11 +274,8 @@ impl<'a> Builder<'a> {
 
     /// Keeps the text of a script if it is data about the page or what the page is made of, and
     /// the addresses of others.
-    fn script(&mut self, element: &'a Element, content: Option<&'a Node>) {
-        let text = match content {
-            Some(Node::Text(text)) => &**text,
-            _ => "",
-        };
+    fn script(&mut self, element: Element<'a>, text: Option<&'a str>) {
+        let text = text.unwrap_or_default();
         let media_type = attribute(element, &local_name!("type"));
         match unread::script(media_type, text) {
             unread::Script::Data => self.outline.data.push(text),
@@ -309,25 +290,6 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Recently seen names of elements: most pages have few.
-struct Tags<'a>([Option<(&'a LocalName, Tag)>; 64]);
-
-impl Default for Tags<'_> {
-    fn default() -> Self {
-        Self([None; 64])
-    }
-}
-
-impl<'a> Tags<'a> {
-    fn get(&mut self, name: &'a LocalName) -> Tag {
-        let slot = &mut self.0[name.get_hash() as usize % 64];
-        match slot {
-            Some((known, tag)) if *known == name => *tag,
-            _ => slot.insert((name, Tag::of(name))).1,
-        }
-    }
-}
-
 /// Elements from which nothing is read: their contents are neither text nor links of this page.
 fn is_left_out(tag: Tag) -> bool {
     matches!(tag, Tag::Script | Tag::Style | Tag::Template | Tag::Svg)
@@ -335,7 +297,7 @@ fn is_left_out(tag: Tag) -> bool {
 
 /// Whether an element by itself preserves white space. Code on a page of a forge is in a table
 /// whose style sheet says so.
-fn keeps_white_space(element: &Element, tag: Tag) -> bool {
+fn keeps_white_space(element: Element<'_>, tag: Tag) -> bool {
     let style = || attribute(element, &local_name!("style"));
     let class = || attribute(element, &local_name!("class"));
     match tag {
@@ -354,7 +316,7 @@ fn keeps_white_space(element: &Element, tag: Tag) -> bool {
 }
 
 /// What an element by itself says about its visibility.
-fn sight(element: &Element, tag: Tag, traits: Traits) -> Sight {
+fn sight(element: Element<'_>, tag: Tag, traits: Traits) -> Sight {
     match tag {
         Tag::Head
         | Tag::Title

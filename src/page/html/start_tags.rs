@@ -10,7 +10,7 @@ use html5ever::tendril::StrTendril;
 use memchr::memchr;
 
 use super::lexer;
-use super::tree::normalized;
+use super::tree::with_line_feeds;
 
 /// A start tag, or raw text.
 pub(in crate::page) enum Markup<'a> {
@@ -58,10 +58,11 @@ pub(in crate::page) fn each_start_tag(
     max_tag_bytes: usize,
     each: &mut dyn FnMut(Markup<'_>),
 ) {
-    let mut page = normalized(html);
-    if page.contains('\0') {
-        page = StrTendril::from(page.replace('\0', "\u{FFFD}"));
-    }
+    let page = with_line_feeds(html);
+    let page = match page.contains('\0') {
+        true => StrTendril::from(page.replace('\0', "\u{FFFD}")),
+        false => StrTendril::from(&*page),
+    };
     let bytes = page.as_bytes();
     let mut at = 0;
     while let Some(length) = bytes.get(at..).and_then(|rest| memchr(b'<', rest)) {

@@ -25,7 +25,7 @@ use crate::page::cut::floor_char_boundary;
 use crate::page::options::Note;
 
 /// Maximum number of bytes passed to the tokenizer at once: the granularity of `max_tag_bytes`.
-const PIECE: usize = 16 * 1024;
+pub(super) const PIECE: usize = 16 * 1024;
 
 /// Ends a tag, a comment or a doctype in any state of the tokenizer: the double and single quotes
 /// end a quoted value, `-->` a comment, and its `>` everything else.
@@ -71,7 +71,7 @@ struct TokenReader<'t> {
 const KINDS: usize = 8;
 
 /// Elements whose content is not markup, except in SVG and `MathML`.
-static RAW_TEXT: [LocalName; KINDS] = [
+pub(super) static RAW_TEXT: [LocalName; KINDS] = [
     local_name!("script"),
     local_name!("style"),
     local_name!("title"),

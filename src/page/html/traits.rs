@@ -4,10 +4,10 @@
 //! They are read once per element, in the walk that builds the outline. Words are matched whole:
 //! `ad` does not match `header`. They are English because class names are, in every country.
 
-use html5ever::{local_name, ns};
-use scraper::node::Element;
+use html5ever::local_name;
 
 use super::class_words;
+use super::nodes::Element;
 use super::tag::Tag;
 
 /// What one element says about itself.
@@ -42,7 +42,7 @@ impl Traits {
 }
 
 /// Reads the attributes of an element, each once. What their words say is kept in `said`.
-pub(super) fn of<'a>(element: &'a Element, tag: Tag, said: &mut Said<'a>) -> Traits {
+pub(super) fn of<'a>(element: Element<'a>, tag: Tag, said: &mut Said<'a>) -> Traits {
     let mut traits = Traits {
         likeness: tag as u32,
         ..Traits::default()
@@ -50,11 +50,8 @@ pub(super) fn of<'a>(element: &'a Element, tag: Tag, said: &mut Said<'a>) -> Tra
     let mut streamed = false;
     // Class, id, item property and role, in this order whatever the page has.
     let mut values = [""; 4];
-    for (name, value) in &element.attrs {
-        if name.ns != ns!() {
-            continue;
-        }
-        match name.local {
+    for (name, value) in element.attributes() {
+        match *name {
             local_name!("class") => {
                 let first = value.split_ascii_whitespace().next().unwrap_or_default();
                 traits.likeness = likeness(first, tag);
@@ -138,16 +135,16 @@ fn add_words(traits: &mut Traits, value: &str) {
 }
 
 /// Calls `each` with every word that counts for [`of`].
-pub(crate) fn each_word_of(element: &Element, mut each: impl FnMut(&str)) {
-    for (name, value) in &element.attrs {
+pub(crate) fn each_word_of(element: Element<'_>, mut each: impl FnMut(&str)) {
+    for (name, value) in element.attributes() {
         let is_read = matches!(
-            name.local,
+            *name,
             local_name!("class")
                 | local_name!("id")
                 | local_name!("role")
                 | local_name!("itemprop")
         );
-        if is_read && name.ns == ns!() {
+        if is_read {
             each_word(value, &mut each);
         }
     }

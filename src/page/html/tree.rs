@@ -1,4 +1,6 @@
-//! From decoded text to one `scraper` tree, within bounds.
+//! From decoded text to a tree, within bounds.
+//!
+//! Where markup is plain (`plain.rs`), the tree is made at once; the rest of this is of other pages.
 //!
 //! html5ever follows the standard, and the standard lets a small page cost a lot: scope checks walk
 //! the stack of open elements (quadratic in nesting depth: 128 KB of `<ul><li>` took 2.2 s),
@@ -7,12 +9,15 @@
 //! of the tree builder drops what is over budget (`sink.rs`); the tokens are read in `tokens.rs`.
 //! Budgets are counts, never times: the same text yields the same tree everywhere.
 
+use std::borrow::Cow;
+
 use html5ever::tendril::StrTendril;
 use memchr::{memchr, memchr_iter};
 use scraper::Html;
 
+use super::nodes::{Page, Tree, listed};
 use super::sink::BoundedSink;
-use super::tokens;
+use super::{plain, tokens};
 use crate::page::cut::within;
 use crate::page::options::{Note, PageOptions};
 
@@ -22,26 +27,28 @@ const MAX_BYTES: usize = 1 << 30;
 
 /// Parses `html`. Returns the tree and the bounds that cut something. What is never read is left
 /// out (`unread.rs`).
-pub(crate) fn parse(html: &str, options: &PageOptions) -> (Html, Vec<Note>) {
-    parse_with(html, options, tokens::feed)
-}
-
-/// Like [`parse`], but nothing is left out. Tests compare the two.
-#[cfg(test)]
-pub(crate) fn parse_all(html: &str, options: &PageOptions) -> (Html, Vec<Note>) {
-    parse_with(html, options, tokens::feed_to_tokenizer)
-}
-
-fn parse_with(
-    html: &str,
-    options: &PageOptions,
-    feed: impl FnOnce(&StrTendril, BoundedSink, usize) -> BoundedSink,
-) -> (Html, Vec<Note>) {
+pub(crate) fn parse<'p>(html: &'p str, options: &PageOptions) -> (Tree<'p>, Vec<Note>) {
     let mut notes = Vec::new();
     let html = within(html, options.max_bytes.min(MAX_BYTES), &mut notes);
-    let page = normalized(html);
-    let sink = BoundedSink::new(options, expected_nodes(&page), notes);
-    feed(&page, sink, options.max_tag_bytes).finish()
+    let page = with_line_feeds(html);
+    if let Some(parts) = plain::read(&page, options) {
+        let page = Page::Plain(page);
+        return (Tree { page, parts }, notes);
+    }
+    let page = StrTendril::from(&*page);
+    let (html, notes) = by_html5ever(&page, options, notes, tokens::feed);
+    (listed(&html, page), notes)
+}
+
+/// What html5ever makes of a page.
+pub(super) fn by_html5ever(
+    page: &StrTendril,
+    options: &PageOptions,
+    notes: Vec<Note>,
+    feed: impl FnOnce(&StrTendril, BoundedSink, usize) -> BoundedSink,
+) -> (Html, Vec<Note>) {
+    let sink = BoundedSink::new(options, expected_nodes(page), notes);
+    feed(page, sink, options.max_tag_bytes).finish()
 }
 
 /// About as many nodes as most trees have at most: an element for each of its two tags, and a text
@@ -53,16 +60,23 @@ fn expected_nodes(page: &str) -> usize {
 }
 
 /// The text without byte order mark and with line feeds as line ends (HTML standard, section
-/// 13.2.3.5), in a buffer that the texts of the tree share.
-pub(super) fn normalized(html: &str) -> StrTendril {
+/// 13.2.3.5).
+pub(super) fn with_line_feeds(html: &str) -> Cow<'_, str> {
     let mut rest = html.strip_prefix('\u{FEFF}').unwrap_or(html);
-    let mut page = StrTendril::with_capacity(rest.len() as u32);
-    while let Some(end) = memchr(b'\r', rest.as_bytes()) {
-        page.push_slice(&rest[..end]);
-        page.push_char('\n');
+    let Some(mut end) = memchr(b'\r', rest.as_bytes()) else {
+        return Cow::Borrowed(rest);
+    };
+    let mut page = String::with_capacity(rest.len());
+    loop {
+        page.push_str(&rest[..end]);
+        page.push('\n');
         rest = &rest[end + 1..];
         rest = rest.strip_prefix('\n').unwrap_or(rest);
+        match memchr(b'\r', rest.as_bytes()) {
+            Some(next) => end = next,
+            None => break,
+        }
     }
-    page.push_slice(rest);
-    page
+    page.push_str(rest);
+    Cow::Owned(page)
 }

@@ -277,10 +277,97 @@ pub(super) fn drawing(text: &str, mut at: usize, max_tag_bytes: usize) -> Option
     }
 }
 
+/// The contents of a `<template>`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Template {
+    /// The position of its `</template>`.
+    pub(super) end: usize,
+    /// Number of start tags in it.
+    pub(super) start_tags: usize,
+}
+
+/// Reads the contents of the template whose start tag ends before `at`, if all of its raw text and
+/// its end are where they seem to be: nothing in a template has effects beyond its end. The page
+/// has no NULs.
+pub(super) fn template(text: &str, mut at: usize, max_tag_bytes: usize) -> Option<Template> {
+    const RAW_TEXT: [&str; 7] = [
+        "style", "title", "textarea", "iframe", "noframes", "noembed", "xmp",
+    ];
+    // In these, or where these are, a tag may mean something else. Where the last six are not
+    // closed, formatting elements would be opened anew behind the template.
+    const ODD: [&str; 15] = [
+        "math",
+        "plaintext",
+        "frameset",
+        "frame",
+        "col",
+        "colgroup",
+        "html",
+        "body",
+        "head",
+        "applet",
+        "marquee",
+        "object",
+        "caption",
+        "td",
+        "th",
+    ];
+    let (mut levels, mut start_tags) = (0_usize, 0);
+    loop {
+        at += memchr::memchr(b'<', text.as_bytes().get(at..)?)?;
+        let limit = text.len().min(at.saturating_add(max_tag_bytes));
+        let rest = text.as_bytes().get(at..limit)?;
+        match *rest.get(1)? {
+            b'!' if rest.starts_with(b"<!--") => at = lexer::comment(text, at, limit)?,
+            b'!' | b'?' => at += memchr::memchr(b'>', rest)?,
+            b'/' if rest.get(2)?.is_ascii_alphabetic() => {
+                let end = lexer::tag_name(text, at + 2, limit)?;
+                if text.get(at + 2..end)?.eq_ignore_ascii_case("template") {
+                    match levels.checked_sub(1) {
+                        Some(level) => levels = level,
+                        None => {
+                            let end = at;
+                            return Some(Template { end, start_tags });
+                        }
+                    }
+                }
+                at = lexer::attributes(text, end, limit, |_, _| Some(()))?.at;
+            }
+            b'/' => at += memchr::memchr(b'>', rest)?,
+            byte if byte.is_ascii_alphabetic() => {
+                let end = lexer::tag_name(text, at + 1, limit)?;
+                let name = text.get(at + 1..end)?;
+                let end = lexer::attributes(text, end, limit, |_, _| Some(()))?;
+                start_tags += 1;
+                at = end.at;
+                let is = |it: &&&str| name.eq_ignore_ascii_case(it);
+                if ODD.iter().any(|it| is(&it)) {
+                    return None;
+                } else if is(&&"template") {
+                    levels += 1;
+                } else if is(&&"svg") {
+                    if !end.self_closing {
+                        at = drawing(text, at, max_tag_bytes)?.end;
+                    }
+                } else if is(&&"script") {
+                    let end = lexer::raw_text_end(text, at, "script")?;
+                    if lexer::escapes_its_end(text.get(at..end)?) {
+                        return None;
+                    }
+                    at = end;
+                } else if let Some(raw) = RAW_TEXT.iter().find(is) {
+                    at = lexer::raw_text_end(text, at, raw)?;
+                }
+            }
+            _ => at += 1,
+        }
+    }
+}
+
 /// Elements of SVG that stay within the drawing in any context. Others may be names of HTML
 /// elements, which end it, or may contain scripts or HTML.
 fn is_shape(name: &str) -> bool {
-    const SHAPES: [&str; 32] = [
+    const SHAPES: [&str; 43] = [
         "path",
         "g",
         "use",
@@ -313,6 +400,17 @@ fn is_shape(name: &str) -> bool {
         "femergenode",
         "animate",
         "animatetransform",
+        "image",
+        "pattern",
+        "marker",
+        "switch",
+        "a",
+        "fecomposite",
+        "fecomponenttransfer",
+        "fefuncr",
+        "fefuncg",
+        "fefuncb",
+        "fefunca",
     ];
     SHAPES.iter().any(|shape| name.eq_ignore_ascii_case(shape))
 }

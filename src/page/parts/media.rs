@@ -2,9 +2,8 @@
 //! fields.
 
 use html5ever::{LocalName, local_name};
-use scraper::node::Element;
 
-use crate::page::html::{Outline, OutlineElement, Tag, attribute};
+use crate::page::html::{Element, Outline, OutlineElement, Tag, attribute};
 
 /// What one element without text says.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,12 +33,12 @@ pub(super) fn said<'a>(outline: &Outline<'a>, item: &OutlineElement<'a>) -> Opti
         }
         Tag::Object => attribute(element, &local_name!("data")).map(|it| Said::Image(it, "")),
         Tag::Other => {
-            let is_source = element.name.local == local_name!("source")
+            let is_source = *element.name() == local_name!("source")
                 && outline
                     .elements
                     .get(item.parent)
                     .is_some_and(|it| matches!(it.tag, Tag::Video | Tag::Audio));
-            let is_media = is_source || element.name.local == local_name!("embed");
+            let is_media = is_source || *element.name() == local_name!("embed");
             let address = attribute(element, &local_name!("src")).filter(|_| is_media)?;
             Some(Said::Image(address, ""))
         }
@@ -56,7 +55,7 @@ pub(super) fn said<'a>(outline: &Outline<'a>, item: &OutlineElement<'a>) -> Opti
 }
 
 /// The address of an image: the true one where scripts put it in place later.
-fn image(element: &Element) -> Option<&str> {
+fn image(element: Element<'_>) -> Option<&str> {
     let is_real = |address: &&str| !address.trim().is_empty();
     ["data-src", "data-original", "data-lazy-src"]
         .iter()
@@ -72,7 +71,7 @@ fn image(element: &Element) -> Option<&str> {
 }
 
 /// The value of a visible field. Hidden fields hold tokens, passwords nothing.
-fn input(element: &Element) -> Option<&str> {
+fn input(element: Element<'_>) -> Option<&str> {
     let kind = attribute(element, &local_name!("type")).unwrap_or("text");
     let is_one_of = |kinds: &[&str]| kinds.iter().any(|it| kind.trim().eq_ignore_ascii_case(it));
     if is_one_of(&[
@@ -95,12 +94,12 @@ fn background(style: &str) -> Option<&str> {
     Some(address).filter(|address| !address.is_empty())
 }
 
-fn has(element: &Element, name: &LocalName) -> bool {
+fn has(element: Element<'_>, name: &LocalName) -> bool {
     attribute(element, name).is_some()
 }
 
 /// The value of an attribute whose name is not interned.
-fn plain_attribute<'a>(element: &'a Element, name: &str) -> Option<&'a str> {
-    let found = element.attrs.iter().find(|(key, _)| *key.local == *name);
-    found.map(|(_, value)| &**value)
+fn plain_attribute<'a>(element: Element<'a>, name: &str) -> Option<&'a str> {
+    let found = element.attributes().find(|(key, _)| ***key == *name);
+    found.map(|(_, value)| value)
 }

@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 
 use html5ever::local_name;
-use scraper::node::Element;
 
 use super::above;
 use crate::page::content::blocks::TextBlock;
-use crate::page::html::{Outline, OutlineElement, attribute};
+use crate::page::html::{Element, Outline, OutlineElement, attribute};
 
 /// The footnotes that are referred to and are in `blocks`: their ids and labels.
 pub(super) fn notes<'a>(outline: &Outline<'a>, blocks: &[TextBlock]) -> HashMap<&'a str, String> {
@@ -50,7 +49,7 @@ pub(super) fn note_id<'a>(outline: &Outline<'a>, link: &OutlineElement<'a>) -> O
     let id = attribute(link.element, &local_name!("href"))?.strip_prefix('#')?;
     let class = attribute(link.element, &local_name!("class")).unwrap_or_default();
     let role = attribute(link.element, &local_name!("role")).unwrap_or_default();
-    let is_sup = |item: &OutlineElement<'_>| item.element.name.local == local_name!("sup");
+    let is_sup = |item: &OutlineElement<'_>| *item.element.name() == local_name!("sup");
     let at = |at: usize| outline.elements.get(at);
     let is_raised = at(link.parent).is_some_and(is_sup)
         || outline
@@ -59,8 +58,7 @@ pub(super) fn note_id<'a>(outline: &Outline<'a>, link: &OutlineElement<'a>) -> O
             .skip(link.parent + 1)
             .take(3)
             .any(|item| {
-                is_sup(item)
-                    && at(item.parent).is_some_and(|it| std::ptr::eq(it.element, link.element))
+                is_sup(item) && at(item.parent).is_some_and(|it| it.element == link.element)
             });
     let is_one = role == "doc-noteref"
         || class.contains("footnote-ref")
@@ -82,7 +80,7 @@ pub(super) fn note_ids<'o, 'a: 'o>(
 }
 
 /// The language that the class of code names.
-pub(super) fn language_of_class(element: &Element) -> Option<String> {
+pub(super) fn language_of_class(element: Element<'_>) -> Option<String> {
     const PREFIXES: [&str; 6] = [
         "language-",
         "lang-",

@@ -1,5 +1,5 @@
-//! Tests that the shortcut yields the same tree as html5ever's tokenizer, apart from what is left
-//! out.
+//! Tests that the shortcuts yield the same tree as html5ever's tokenizer and tree builder, apart
+//! from what is left out.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,9 @@ use scraper::{Html, Node};
 
 use super::*;
 use crate::page::PageOptions;
-use crate::page::html::tree::{parse, parse_all};
+use crate::page::html::nodes::{self, Page, Tree, listed};
+use crate::page::html::plain;
+use crate::page::html::tree::{by_html5ever, with_line_feeds};
 
 /// A tree as text, without the parts that the shortcut leaves out.
 fn written(tree: &Html) -> String {
@@ -51,19 +53,64 @@ fn written(tree: &Html) -> String {
     written
 }
 
+/// What html5ever makes of a page, and its text with line feeds as line ends.
+fn parse(
+    html: &str,
+    feed: impl FnOnce(&StrTendril, BoundedSink, usize) -> BoundedSink,
+) -> (Html, StrTendril) {
+    let page = StrTendril::from(&*with_line_feeds(html));
+    let (tree, notes) = by_html5ever(&page, &PageOptions::default(), Vec::new(), feed);
+    assert_eq!(notes, [], "{html:?}");
+    (tree, page)
+}
+
+/// A tree as a list of what is in it.
+fn walk(tree: &Tree<'_>) -> Vec<String> {
+    let mut depth = 0;
+    let nodes = tree
+        .nodes()
+        .iter()
+        .enumerate()
+        .map(|(at, node)| match *node {
+            nodes::Node::Open { .. } => {
+                let element = tree.element(at);
+                let mut attributes: Vec<_> = element.attributes().collect();
+                attributes.sort_by_key(|(name, _)| &***name);
+                depth += 1;
+                format!("{depth} <{}> {attributes:?}", element.name())
+            }
+            nodes::Node::Text(text) => format!("{depth} {:?}", tree.text(text)),
+            nodes::Node::Close => {
+                depth -= 1;
+                "close".to_owned()
+            }
+        });
+    let nodes = nodes.collect();
+    assert_eq!(depth, 0);
+    nodes
+}
+
+/// What the pass over plain pages makes of a page, if it is one.
+fn plainly(html: &str) -> Option<Vec<String>> {
+    let page = with_line_feeds(html);
+    let parts = plain::read(&page, &PageOptions::default())?;
+    let page = Page::Plain(page);
+    Some(walk(&Tree { page, parts }))
+}
+
 fn check(html: &str) {
-    let options = PageOptions::default();
-    let ((short, short_notes), (long, long_notes)) =
-        (parse(html, &options), parse_all(html, &options));
+    let ((short, page), (long, _)) = (parse(html, feed), parse(html, feed_to_tokenizer));
     assert_eq!(written(&short), written(&long), "{html:?}");
-    assert_eq!((short_notes, long_notes), (vec![], vec![]), "{html:?}");
+    if let Some(plain) = plainly(html) {
+        assert_eq!(plain, walk(&listed(&short, page)), "{html:?}");
+    }
 }
 
 #[test]
 fn what_is_not_read_is_not_in_the_tree() {
     let html = "<script>a<b</script><style>c</style><svg><title>d</title><g><path d='e'/></g></svg>\
         <script type=application/ld+json>{}</script><!-- f --><p data-g=h CLASS=i class=j>k<b data-l=m>";
-    let (tree, _) = parse(html, &PageOptions::default());
+    let (tree, _) = parse(html, feed);
     let expected = [
         "1 <xhtml html>",
         "2 <xhtml head>",
@@ -106,6 +153,70 @@ proptest! {
         check(&html);
     }
 }
+
+#[test]
+fn most_pages_are_plain() {
+    let check = |html: &str, expected: bool| {
+        check(html);
+        assert_eq!(plainly(html).is_some(), expected, "{html:?}");
+    };
+    for html in PLAIN {
+        check(html, true);
+        check(
+            &format!("<!DOCTYPE html><p>before {html} after<p>last"),
+            true,
+        );
+    }
+    for html in ODD {
+        check(html, false);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn plain_pages_have_the_same_tree(
+        parts in proptest::collection::vec((0..TAGS.len(), "[ab &<\n]{0,3}"), 0..40),
+        is_standard in any::<bool>(),
+    ) {
+        let mut html = if is_standard { "<!doctype html>" } else { "" }.to_owned();
+        for (tag, text) in parts {
+            html += TAGS[tag];
+            html += &text;
+        }
+        check(&html);
+    }
+}
+
+#[rustfmt::skip]
+const TAGS: [&str; 100] = [
+    "<p>", "<p>", "</p>", "<div class=a>", "<div>", "</div>", "</div>", "<ul>", "<li>", "<li>", "</li>", "</ul>", "<ol>", "</ol>", "<dl>", "<dt>", "<dd>", "</dd>", "</dl>",
+    "<a href=x>", "</a>", "</a>", "<b>", "</b>", "<i id=a>", "</i>", "<code>", "</code>", "<nobr>", "</nobr>", "<span>", "</span>", "<x-y>", "</x-y>", "<em>", "</em>",
+    "<table>", "<table>", "</table>", "</table>", "<tr>", "<tr>", "</tr>", "<td>", "<td>", "<td>", "</td>", "<th>", "</th>", "<tbody>", "</tbody>", "<thead>", "</thead>", "<tfoot>",
+    "<caption>", "</caption>", "<colgroup>", "</colgroup>", "<col>", "<form>", "</form>", "<input type=hidden>", "<input value=a>", "<button>", "</button>", "<select>", "</select>",
+    "<option>", "</option>", "<optgroup>", "</optgroup>", "<h1>", "</h2>", "<h2>", "<pre>", "</pre>", "<textarea>\n</textarea>", "<hr>", "<br>", "</br>", "<img src='a&amp;b'>",
+    "<object>", "</object>", "<ruby>", "<rt>", "<rp>", "<rtc>", "</ruby>", "<noscript>", "</noscript>", "<script>a<b</script>", "<style>a</style>", "<!-- c -->", "</body>", "</html>", "<svg><g/></svg>",
+    "<template>", "</template>", "<body class=a id=b>", "<html lang=a>",
+];
+
+#[rustfmt::skip]
+const PLAIN: [&str; 30] = [
+    "<p>a<p>b</p></p>", "<div><p>a<div>b</div>c</div>", "<ul><li>a<ul><li>b</ul>c<li>d</ul>", "<dl><dt>a<dd>b<dt>c</dl>", "<a href=x>a</a><a href=y>b<a href=z>c</a>",
+    "<b><i>a</b>b</i>", "<p><b>a<p>b</b>c", "<p><b class=x>a</p><p>b</b>c</p>", "a<!-- b -->c&amp;<!-- d -->e &lt; f", "<form><div></form>a</div>b", "<table><tr><td>a<td>b<tr><th>c</table>d",
+    "<table> <caption>a</caption> <colgroup><col> </colgroup> <thead><tr><th>b</thead> <tbody></tbody></table>", "<table><form><input type=HIDDEN><tr><td><p>a</form></table>",
+    "<table><tr><td><table><tr><td>a</table>b</table>c", "<select><option>a<option selected>b<optgroup><option>c</select>", "<button>a<button>b</button>", "<h1>a<h2>b</h1>c",
+    "<pre>\n\na</pre><textarea>\n\na</textarea>", "<svg><path/></svg><svg/>", "<ruby>a<rp>(<rt>b<rp>)</ruby>", "<object>a<b>b</object>c", "a <3 b < c <!x> <?y?> </> </ z>",
+    "<script type=application/ld+json>{\"a\":1}</script><style>b</style><iframe src=x>c</iframe><noscript><img src=d></noscript>", "</br><image src=a><hr></p></x>",
+    "<body class=a><body id=b class=c>b", "<html lang=a><p>b<html lang=c id=d>", "<template><p>a</body></template>b", "<table><tr><template><tr>a<template></template></table></p></template><td>b</table>",
+    "<b><template></b><script></template></script><svg><a><image/></a></svg></template>a</b>", "<ul><li><template><li></ul><a><div><a></template>a<li>b</ul><select><template><option></template></select>",
+];
+
+#[rustfmt::skip]
+const ODD: [&str; 13] = [
+    "<table>a<tr><td>b</table>", "<table><div>a</div></table>", "<b><p>a</b>b</p>", "<a><div><a>b", "<template><math></template>a", "<math><mi>a</math>", "<svg><foreignObject><p>a</svg>", "<plaintext>a",
+    "<frameset><frame src=a></frameset>", "<template><col><style><b></template>", "<template><b><object></template>a", "a\0b", "<head></head><link rel=next href=a><body>",
+];
 
 #[rustfmt::skip]
 const CASES: [&str; 92] = [

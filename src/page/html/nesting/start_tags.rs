@@ -1,0 +1,413 @@
+//! What the rules do with start tags, mode by mode.
+
+use super::{MARKER, MERGED_TAGS, Mode, Nesting, Plain, Tag};
+use crate::page::html::names::{Kind, set};
+
+impl Nesting<'_> {
+    /// A start tag was read.
+    pub(in crate::page::html) fn start(&mut self, tag: Tag) -> Plain {
+        self.ignores_line_feed = false;
+        let kind = self.kind(tag.name);
+        if matches!(kind, Kind::Html | Kind::Body) {
+            self.merged_tags += 1;
+            if self.merged_tags > MERGED_TAGS {
+                return None;
+            }
+        }
+        if kind == Kind::Html
+            && let Some(&html) = self.open.first()
+        {
+            return self.merge(html, tag);
+        }
+        loop {
+            match self.mode {
+                Mode::InBody => return self.start_in_body(kind, tag),
+                Mode::Initial => self.leave_head()?,
+                Mode::BeforeHtml if kind == Kind::Html => {
+                    self.insert(tag)?;
+                    self.mode = Mode::BeforeHead;
+                    return Some(());
+                }
+                Mode::BeforeHead if kind == Kind::Head => {
+                    self.insert(tag)?;
+                    self.mode = Mode::InHead;
+                    return Some(());
+                }
+                Mode::BeforeHtml | Mode::BeforeHead => self.leave_head()?,
+                Mode::InHead => match kind {
+                    Kind::Noscript => {
+                        self.insert(tag)?;
+                        self.mode = Mode::InHeadNoscript;
+                        return Some(());
+                    }
+                    Kind::Head => return Some(()),
+                    kind if is_of_head(kind) => return self.start_in_head(kind, tag),
+                    _ => self.leave_head()?,
+                },
+                Mode::InHeadNoscript => match kind {
+                    Kind::Meta if self.local(tag.name) != "base" => {
+                        return self.start_in_head(kind, tag);
+                    }
+                    Kind::Noframes | Kind::Style => return self.start_in_head(kind, tag),
+                    Kind::Head | Kind::Noscript => return Some(()),
+                    _ => self.leave_head()?,
+                },
+                Mode::AfterHead => match kind {
+                    Kind::Body => {
+                        self.insert(tag)?;
+                        self.mode = Mode::InBody;
+                        return Some(());
+                    }
+                    Kind::Head => return Some(()),
+                    // They would get into the head, in front of what was added since.
+                    kind if is_of_head(kind) => return None,
+                    Kind::Frameset => return None,
+                    _ => self.leave_head()?,
+                },
+                Mode::AfterBody | Mode::AfterAfterBody => self.mode = Mode::InBody,
+                Mode::InTable => match self.start_in_table(kind, tag)? {
+                    Step::Done => return Some(()),
+                    Step::Again => {}
+                },
+                Mode::InCell if is_of_table(kind) => {
+                    if !self.has_in_scope(set::TABLES, |it| it.sets & set::CELLS != 0) {
+                        return Some(());
+                    }
+                    self.close_cell();
+                }
+                Mode::InCaption if is_of_table(kind) => {
+                    if !self.close_caption() {
+                        return Some(());
+                    }
+                }
+                Mode::InCell | Mode::InCaption => return self.start_in_body(kind, tag),
+                Mode::InColumnGroup => match kind {
+                    Kind::Col => return self.insert_empty(tag).map(|_| ()),
+                    Kind::Template => return self.start_in_head(kind, tag),
+                    _ => {
+                        if !self.has_open(Kind::Colgroup) {
+                            return Some(());
+                        }
+                        self.pop();
+                        self.mode = Mode::InTable;
+                    }
+                },
+                Mode::InTableBody | Mode::InRow => match self.start_in_rows(kind, tag)? {
+                    Step::Done => return Some(()),
+                    Step::Again => {}
+                },
+            }
+        }
+    }
+
+    fn start_in_head(&mut self, kind: Kind, tag: Tag) -> Plain {
+        match kind {
+            Kind::Meta => self.insert_empty(tag).map(|_| ()),
+            Kind::Title | Kind::Noframes | Kind::Style | Kind::Script | Kind::Template => {
+                self.insert(tag).map(|_| ())
+            }
+            _ => None,
+        }
+    }
+
+    fn start_in_rows(&mut self, kind: Kind, tag: Tag) -> Plain<Step> {
+        match (self.mode, kind) {
+            (Mode::InRow, Kind::Cell) => {
+                self.pop_back_to(set::AROUND_CELLS);
+                self.insert(tag)?;
+                self.mode = Mode::InCell;
+                self.formats.push(MARKER);
+                Some(Step::Done)
+            }
+            (Mode::InRow, kind) if is_of_table(kind) => Some(match self.close_row() {
+                true => Step::Again,
+                false => Step::Done,
+            }),
+            (_, Kind::Row) => {
+                self.pop_back_to(set::AROUND_ROWS);
+                self.insert(tag)?;
+                self.mode = Mode::InRow;
+                Some(Step::Done)
+            }
+            (_, Kind::Cell) => {
+                self.pop_back_to(set::AROUND_ROWS);
+                let row = self.phantom("tr");
+                self.insert(row)?;
+                self.mode = Mode::InRow;
+                Some(Step::Again)
+            }
+            (_, kind) if is_of_table(kind) => Some(match self.close_section() {
+                true => Step::Again,
+                false => Step::Done,
+            }),
+            _ => self.start_in_table(kind, tag),
+        }
+    }
+
+    fn start_in_table(&mut self, kind: Kind, tag: Tag) -> Plain<Step> {
+        let phantom = match kind {
+            Kind::Caption | Kind::Colgroup | Kind::Section => {
+                self.pop_back_to(set::TABLES);
+                self.insert(tag)?;
+                self.mode = match kind {
+                    Kind::Caption => {
+                        self.formats.push(MARKER);
+                        Mode::InCaption
+                    }
+                    Kind::Colgroup => Mode::InColumnGroup,
+                    _ => Mode::InTableBody,
+                };
+                return Some(Step::Done);
+            }
+            Kind::Col => ("colgroup", Mode::InColumnGroup),
+            Kind::Cell | Kind::Row => ("tbody", Mode::InTableBody),
+            Kind::Table => {
+                if !self.has_kind_in_scope(set::TABLES, Kind::Table) {
+                    return Some(Step::Done);
+                }
+                self.pop_until_kind(Kind::Table);
+                self.reset_mode();
+                return Some(Step::Again);
+            }
+            Kind::Style | Kind::Script | Kind::Template => {
+                self.start_in_head(kind, tag)?;
+                return Some(Step::Done);
+            }
+            Kind::Input if self.is_hidden(tag) => {
+                self.insert_empty(tag)?;
+                return Some(Step::Done);
+            }
+            Kind::Form => {
+                if self.form.is_none() {
+                    self.form = Some(self.insert_empty(tag)?);
+                }
+                return Some(Step::Done);
+            }
+            // It would get in front of the table.
+            _ => return None,
+        };
+        self.pop_back_to(set::TABLES);
+        let (name, mode) = phantom;
+        let element = self.phantom(name);
+        self.insert(element)?;
+        self.mode = mode;
+        Some(Step::Again)
+    }
+
+    fn start_in_body(&mut self, kind: Kind, tag: Tag) -> Plain {
+        match kind {
+            Kind::Html | Kind::Frameset | Kind::Plaintext | Kind::Math | Kind::Gone => {
+                return None;
+            }
+            Kind::Body => {
+                if let Some(&body) = self.open.get(1).filter(|it| it.kind == Kind::Body) {
+                    self.merge(body, tag)?;
+                }
+            }
+            Kind::Meta
+            | Kind::Title
+            | Kind::Noframes
+            | Kind::Style
+            | Kind::Script
+            | Kind::Template => return self.start_in_head(kind, tag),
+            Kind::Block | Kind::P => {
+                self.close_p_in_button_scope();
+                self.insert(tag)?;
+            }
+            Kind::Heading => {
+                self.close_p_in_button_scope();
+                if self.has_open_of(set::HEADINGS) {
+                    self.pop();
+                }
+                self.insert(tag)?;
+            }
+            Kind::Pre => {
+                self.close_p_in_button_scope();
+                self.insert(tag)?;
+                self.ignores_line_feed = true;
+            }
+            Kind::Form => {
+                if self.form.is_none() {
+                    self.close_p_in_button_scope();
+                    self.form = Some(self.insert(tag)?);
+                }
+            }
+            Kind::Li | Kind::Dd => self.start_item(kind, tag)?,
+            Kind::Button => {
+                if self.has_kind_in_scope(set::SCOPE, Kind::Button) {
+                    self.generate_implied_end_tags(|_| false);
+                    self.pop_until_kind(Kind::Button);
+                }
+                self.reconstruct_formatting()?;
+                self.insert(tag)?;
+            }
+            Kind::A => {
+                self.end_of_a()?;
+                self.reconstruct_formatting()?;
+                self.insert_formatting(tag)?;
+            }
+            Kind::Format => {
+                self.reconstruct_formatting()?;
+                self.insert_formatting(tag)?;
+            }
+            Kind::Nobr => {
+                self.reconstruct_formatting()?;
+                if self.has_kind_in_scope(set::SCOPE, Kind::Nobr) {
+                    self.adoption_agency(tag.name)?;
+                    self.reconstruct_formatting()?;
+                }
+                self.insert_formatting(tag)?;
+            }
+            Kind::Marked => {
+                self.reconstruct_formatting()?;
+                self.insert(tag)?;
+                self.formats.push(MARKER);
+            }
+            Kind::Table => self.start_table(tag)?,
+            Kind::Void | Kind::Br | Kind::Image => {
+                self.reconstruct_formatting()?;
+                self.insert_empty(tag)?;
+            }
+            Kind::Input => {
+                if self.has_kind_in_scope(set::SCOPE, Kind::Select) {
+                    self.pop_until_kind(Kind::Select);
+                }
+                self.reconstruct_formatting()?;
+                self.insert_empty(tag)?;
+            }
+            Kind::Param => {
+                self.insert_empty(tag)?;
+            }
+            Kind::Hr => {
+                self.close_p_in_button_scope();
+                if self.has_kind_in_scope(set::SCOPE, Kind::Select) {
+                    self.generate_implied_end_tags(|_| false);
+                }
+                self.insert_empty(tag)?;
+            }
+            Kind::Textarea => {
+                self.insert(tag)?;
+                self.ignores_line_feed = true;
+            }
+            Kind::Xmp => {
+                self.close_p_in_button_scope();
+                self.reconstruct_formatting()?;
+                self.insert(tag)?;
+            }
+            Kind::Unread => {
+                self.insert(tag)?;
+            }
+            Kind::Select | Kind::Option | Kind::Optgroup => self.start_choice(kind, tag)?,
+            Kind::Rb | Kind::Rtc | Kind::Rp => {
+                if self.has_kind_in_scope(set::SCOPE, Kind::Ruby) {
+                    let keeps = kind == Kind::Rp;
+                    self.generate_implied_end_tags(|it| keeps && it.kind == Kind::Rtc);
+                }
+                self.insert(tag)?;
+            }
+            Kind::Svg if tag.is_self_closing => {
+                self.reconstruct_formatting()?;
+                self.insert_empty(tag)?;
+            }
+            Kind::Caption
+            | Kind::Cell
+            | Kind::Col
+            | Kind::Colgroup
+            | Kind::Head
+            | Kind::Row
+            | Kind::Section
+            | Kind::Unplaced => {}
+            Kind::Svg | Kind::Noscript | Kind::Ruby | Kind::Ordinary => {
+                self.reconstruct_formatting()?;
+                self.insert(tag)?;
+            }
+        }
+        Some(())
+    }
+
+    /// Whether this is `<input type=hidden>`.
+    fn is_hidden(&self, tag: Tag) -> bool {
+        let kind = self.attribute(tag, "type");
+        kind.is_some_and(|kind| kind.eq_ignore_ascii_case("hidden"))
+    }
+
+    fn start_item(&mut self, kind: Kind, tag: Tag) -> Plain {
+        let is_like = |of: Kind| of == kind;
+        for element in self.open.iter().rev() {
+            if is_like(element.kind) {
+                let name = element.name;
+                self.generate_implied_end_tags(|it| it.name == name);
+                self.pop_until(|it| it.name == name);
+                break;
+            }
+            let is_passed = element.kind == Kind::P || self.is_plain_block(element.name);
+            if element.sets & set::SPECIAL != 0 && !is_passed {
+                break;
+            }
+        }
+        self.close_p_in_button_scope();
+        self.insert(tag)?;
+        Some(())
+    }
+
+    /// Whether this is `address` or `div`.
+    fn is_plain_block(&self, name: u32) -> bool {
+        matches!(self.local(name), "address" | "div")
+    }
+
+    fn start_choice(&mut self, kind: Kind, tag: Tag) -> Plain {
+        if self.has_kind_in_scope(set::SCOPE, Kind::Select) {
+            match kind {
+                Kind::Select => {
+                    self.pop_until_kind(Kind::Select);
+                    return Some(());
+                }
+                Kind::Option => {
+                    self.generate_implied_end_tags(|it| it.kind == Kind::Optgroup);
+                }
+                _ => self.generate_implied_end_tags(|_| false),
+            }
+        } else if kind != Kind::Select && self.has_open(Kind::Option) {
+            self.pop();
+        }
+        self.reconstruct_formatting()?;
+        self.insert(tag)?;
+        Some(())
+    }
+
+    fn start_table(&mut self, tag: Tag) -> Plain {
+        if self.has_p() {
+            match self.has_quirks {
+                Some(true) => {}
+                Some(false) => self.close_p(),
+                None => return None,
+            }
+        }
+        self.insert(tag)?;
+        self.mode = Mode::InTable;
+        Some(())
+    }
+}
+
+/// What follows a step of the rules.
+enum Step {
+    Done,
+    /// The tag is to be taken again in another mode.
+    Again,
+}
+
+/// Whether these belong into a head.
+fn is_of_head(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Meta | Kind::Title | Kind::Noframes | Kind::Style | Kind::Script | Kind::Template
+    )
+}
+
+/// Whether these are parts of a table.
+fn is_of_table(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Caption | Kind::Col | Kind::Colgroup | Kind::Section | Kind::Cell | Kind::Row
+    )
+}
