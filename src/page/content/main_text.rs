@@ -64,7 +64,11 @@ pub(crate) fn main_text(
     max_bytes: usize,
 ) -> String {
     let said = body_as_data(outline).filter(|said| said.len() > visible_bytes);
-    let mut writer = Writer::new(max_bytes);
+    let texts = blocks.iter().filter_map(|block| {
+        let (start, end) = block.texts;
+        outline.texts.get(start..end)
+    });
+    let mut writer = Writer::with_room(texts.flatten(), max_bytes);
     if let Some(headline) = headline {
         writer.push(&headline.text, false);
         writer.separate(Break::Line);

@@ -45,7 +45,8 @@ pub(crate) fn full(
     max_bytes: usize,
     notes: &mut Vec<Note>,
 ) -> String {
-    let mut writer = Writer::new(max_bytes);
+    let seen = outline.texts.iter().filter(|text| text.sight <= sight);
+    let mut writer = Writer::with_room(seen, max_bytes);
     for text in &outline.texts {
         writer.separate(text.before);
         if text.sight <= sight {
@@ -116,6 +117,19 @@ impl Writer {
             pending: Break::None,
             blank: String::new(),
             is_preformatted: false,
+        }
+    }
+
+    /// The same with room for these.
+    pub(crate) fn with_room<'t>(
+        texts: impl Iterator<Item = &'t TextNode<'t>>,
+        max_bytes: usize,
+    ) -> Self {
+        // With the break behind each.
+        let bytes: usize = texts.map(|text| text.characters.len() + 1).sum();
+        Self {
+            text: String::with_capacity(bytes.min(max_bytes)),
+            ..Self::new(max_bytes)
         }
     }
 

@@ -73,7 +73,7 @@ pub(super) fn attributes<'t>(
                     match bytes[at] {
                         b'>' => {}
                         quote @ (b'"' | b'\'') => {
-                            let length = memchr(quote, &bytes[at + 1..])?;
+                            let length = find(quote, &bytes[at + 1..])?;
                             value = at + 1..at + 1 + length;
                             at = value.end + 1;
                         }
@@ -89,6 +89,23 @@ pub(super) fn attributes<'t>(
             }
         }
     }
+}
+
+/// The place of the first such byte. Most things end within a few bytes, where asking `memchr`
+/// takes longer than looking.
+#[inline]
+pub(super) fn find(byte: u8, bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    for (at, eight) in bytes.as_chunks::<8>().0.iter().take(2).enumerate() {
+        // Sets the high bit of the first byte that is zero, and none before it.
+        let differs = u64::from_le_bytes(*eight) ^ (ONES * u64::from(byte));
+        let found = differs.wrapping_sub(ONES) & !differs & HIGH;
+        if found != 0 {
+            return Some(8 * at + found.trailing_zeros() as usize / 8);
+        }
+    }
+    memchr(byte, bytes)
 }
 
 /// The end of the comment that begins with the `<!--` at `at`.
@@ -311,4 +328,22 @@ fn skip_space(bytes: &[u8], mut at: usize) -> Option<usize> {
         at += 1;
     }
     Some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn bytes_are_found_where_they_are(bytes in prop::collection::vec(0_u8..4, 0..40), byte in 0_u8..4) {
+            let far = [vec![7; 20], bytes.clone()].concat();
+            for bytes in [bytes, far] {
+                let expected = bytes.iter().position(|it| *it == byte);
+                prop_assert_eq!(find(byte, &bytes), expected);
+            }
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! From text to a tree in one pass, where both the markup and its nesting are plain (`lexer.rs`,
 //! `nesting.rs`), as on most pages. Otherwise html5ever reads the page (`tokens.rs`).
 
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 
 use super::lexer;
 use super::names::Kind;
@@ -54,10 +54,17 @@ impl<'t> Reader<'t> {
                 self.at = self.markup()?;
                 continue;
             }
-            let end = self.at + memchr(b'<', rest).unwrap_or(rest.len());
-            let text = self.characters(end)?;
+            // Most texts have no references.
+            let mut end = memchr2(b'<', b'&', rest).unwrap_or(rest.len());
+            let text = match rest.get(end) {
+                Some(b'&') => {
+                    end += memchr(b'<', &rest[end..]).unwrap_or(rest.len() - end);
+                    self.characters(self.at + end)?
+                }
+                _ => Span::of_page(self.at..self.at + end),
+            };
             self.nesting.characters(text)?;
-            self.at = end;
+            self.at += end;
         }
         Some(())
     }
@@ -144,7 +151,7 @@ impl<'t> Reader<'t> {
                 return Some(());
             }
             let written = page.get(value.clone())?;
-            let value = match memchr(b'&', written.as_bytes()) {
+            let value = match lexer::find(b'&', written.as_bytes()) {
                 None => Span::of_page(value),
                 Some(_) => {
                     let start = parts.resolved.len();

@@ -10,6 +10,8 @@
 
 use std::sync::LazyLock;
 
+use pulp::Arch;
+
 use super::Detected;
 use super::script::{Shared, is_of};
 
@@ -79,37 +81,68 @@ impl Table {
 
     /// The sums of the weights of all languages over the features of a text, and their number.
     fn sums(&self, text: &str, script: Shared) -> ([i32; MAX_LANGUAGES], usize) {
+        let arch = Arch::new();
         let mut sums = [0_i32; MAX_LANGUAGES];
-        let mut some = [0_i16; MAX_LANGUAGES];
-        let (mut count, mut of_some) = (0, 0);
+        let mut count = 0;
+        let mut keys = [0_u32; SUMMED];
+        let mut waiting = 0;
+        let mut add = |keys: &[u32]| {
+            arch.dispatch(Adding {
+                table: self,
+                keys,
+                sums: &mut sums,
+            });
+        };
         each_feature(text, script, |key| {
-            let at = (key & self.mask) as usize * self.width;
-            let row = self.rows.get(at..at + self.width).unwrap_or_default();
-            for (sums, weights) in some
-                .as_chunks_mut::<LANES>()
-                .0
-                .iter_mut()
-                .zip(row.as_chunks::<LANES>().0)
-            {
-                for (sum, weight) in sums.iter_mut().zip(weights) {
-                    *sum += i16::from(weight.cast_signed());
-                }
-            }
-            of_some += 1;
-            if of_some == SUMMED {
-                flush(&mut sums, &mut some);
-                count += of_some;
-                of_some = 0;
+            keys[waiting] = key;
+            waiting += 1;
+            count += 1;
+            if waiting == SUMMED {
+                add(&keys);
+                waiting = 0;
             }
         });
-        flush(&mut sums, &mut some);
-        (sums, count + of_some)
+        add(&keys[..waiting]);
+        (sums, count)
     }
 }
 
-fn flush(sums: &mut [i32; MAX_LANGUAGES], some: &mut [i16; MAX_LANGUAGES]) {
-    for (sum, some) in sums.iter_mut().zip(some) {
-        *sum += i32::from(std::mem::take(some));
+/// The addition of the rows of some features, to be run with the widest vectors of the processor.
+struct Adding<'a> {
+    table: &'a Table,
+    /// [`SUMMED`] at most.
+    keys: &'a [u32],
+    sums: &'a mut [i32; MAX_LANGUAGES],
+}
+
+impl pulp::NullaryFnOnce for Adding<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "it must be compiled into the dispatcher"
+    )]
+    fn call(self) {
+        let vectors = self.table.width / LANES;
+        let weights = self.table.rows.as_chunks::<LANES>().0;
+        let sums = self.sums.as_chunks_mut::<LANES>().0;
+        // One vector of all rows after another, so that its sums stay in a register.
+        for (at, sums) in sums.iter_mut().enumerate().take(vectors) {
+            let mut some = [0_i16; LANES];
+            for key in self.keys {
+                let row = (key & self.table.mask) as usize * vectors;
+                let Some(weights) = weights.get(row + at) else {
+                    continue;
+                };
+                for (sum, weight) in some.iter_mut().zip(weights) {
+                    *sum += i16::from(weight.cast_signed());
+                }
+            }
+            for (sum, some) in sums.iter_mut().zip(some) {
+                *sum += i32::from(some);
+            }
+        }
     }
 }
 
@@ -257,6 +290,30 @@ mod tests {
         assert!(tables.iter().all(|table| table.scale > 0));
         let languages: usize = tables.iter().map(|table| table.languages.len()).sum();
         assert!(languages >= 60, "{languages}");
+    }
+
+    #[test]
+    fn sums_are_those_of_all_features() {
+        let text = "Une histoire de la ville, \u{441}\u{43b}\u{43e}\u{432}\u{430} \u{645}\u{646}. ";
+        let text = text.repeat(40);
+        for script in [
+            Shared::Latin,
+            Shared::Cyrillic,
+            Shared::Arabic,
+            Shared::Bengali,
+        ] {
+            let table = Table::of(script);
+            let mut count = 0;
+            let mut expected = [0; MAX_LANGUAGES];
+            each_feature(&text, script, |key| {
+                count += 1;
+                let row = &table.rows[(key & table.mask) as usize * table.width..][..table.width];
+                for (sum, weight) in expected.iter_mut().zip(row) {
+                    *sum += i32::from(weight.cast_signed());
+                }
+            });
+            assert_eq!(table.sums(&text, script), (expected, count));
+        }
     }
 
     #[test]

@@ -11,15 +11,15 @@ use crate::unicode;
 /// What a word of the URL is replaced by.
 const MARK: u8 = 0x1A;
 
-/// Number of bytes that are folded at once.
-const CHUNK: usize = 64;
+/// Number of bytes for which room is made at once.
+const CHUNK: usize = 4096;
 
 /// One line in the making.
 pub(super) struct LineWriter<'e> {
     echo: &'e Echo,
     mask: &'e LineMask,
-    folded: Vec<u8>,
-    /// The places of whole words.
+    folded: Folded,
+    /// The places of the words that stand in the URL too.
     spans: Vec<(usize, usize)>,
     /// Where the current word begins, if there is one.
     word: Option<usize>,
@@ -34,8 +34,8 @@ impl<'e> LineWriter<'e> {
         Self {
             echo,
             mask,
-            folded: Vec::with_capacity(256),
-            spans: Vec::with_capacity(64),
+            folded: Folded::default(),
+            spans: Vec::new(),
             word: None,
             words: 0,
             is_apart: false,
@@ -64,22 +64,20 @@ impl<'e> LineWriter<'e> {
     pub(super) fn finish(&mut self, role: Role) -> Option<Line> {
         self.end_word();
         self.is_apart = false;
-        if self.folded.is_empty() {
+        if self.folded.length == 0 {
             return None;
         }
-        if let Some(masked) = self.mask.apply(&self.folded) {
+        if let Some(masked) = self.mask.apply(self.folded.text()) {
             self.clear();
             self.push(&masked);
             self.end_word();
         }
-        let hash = xxh3_64(&self.folded);
+        let hash = xxh3_64(self.folded.text());
         let masked = self.masked_hash().unwrap_or(hash);
-        let digits = self.folded.iter().map(u8::is_ascii_digit);
+        let folded = self.folded.text();
+        let digits = folded.iter().map(u8::is_ascii_digit);
         let (letters, sum) = match digits.fold(false, |any, digit| any | digit) {
-            true => (
-                without_digits(&self.folded, 0, &mut self.masked),
-                sum(&self.folded),
-            ),
+            true => (without_digits(folded, 0, &mut self.masked), sum(folded)),
             false => (hash, 0),
         };
         let words = self.words;
@@ -96,99 +94,100 @@ impl<'e> LineWriter<'e> {
     }
 
     fn clear(&mut self) {
-        self.folded.clear();
+        self.folded.length = 0;
         self.spans.clear();
         self.words = 0;
     }
 
     /// The hash of the line without the words of the URL, if it has any of them.
     fn masked_hash(&mut self) -> Option<u64> {
+        if self.spans.is_empty() {
+            return None;
+        }
+        let folded = self.folded.text();
         self.masked.clear();
         let mut at = 0;
         for &(from, to) in &self.spans {
-            if self.echo.has(self.folded.get(from..to)?) {
-                self.masked.extend_from_slice(self.folded.get(at..from)?);
-                self.masked.push(MARK);
-                at = to;
-            }
+            self.masked.extend_from_slice(folded.get(at..from)?);
+            self.masked.push(MARK);
+            at = to;
         }
-        if at == 0 {
-            return None;
-        }
-        self.masked.extend_from_slice(self.folded.get(at..)?);
+        self.masked.extend_from_slice(folded.get(at..)?);
         Some(xxh3_64(&self.masked))
     }
 
-    /// Writes up to the first character that is not ASCII. Returns how many bytes that were. This
-    /// is much of what reading the parts of a page takes, so runs of letters and digits are taken
-    /// eight bytes at a time.
+    /// Writes up to the first character that is not ASCII. Returns how many bytes that were.
     fn push_ascii(&mut self, bytes: &[u8]) -> usize {
         let mut taken = 0;
-        let (mut word, mut words, mut is_apart) = (self.word, self.words, self.is_apart);
         for chunk in bytes.chunks(CHUNK) {
-            // A byte is written with at most a space in front of it.
-            let mut folded = [0; 2 * CHUNK + 8];
-            let mut length = 0;
-            let before = self.folded.len();
-            let mut at = 0;
-            let mut is_done = false;
-            while let Some(&byte) = chunk.get(at) {
-                if matches!(class(byte), Class::Space) {
-                    is_apart = true;
-                    at += 1;
-                    continue;
-                }
-                let (run, lower) = word_run(&chunk[at..]);
-                let is_word = run > 0;
-                if is_word || matches!(class(byte), Class::Mark) {
-                    if !is_word || is_apart {
-                        if let Some(from) = word.take() {
-                            self.spans.push((from, before + length));
-                        }
-                        if is_apart && before + length > 0 {
-                            folded[length] = b' ';
-                            length += 1;
-                        }
-                        is_apart = false;
-                    }
-                    if is_word && word.is_none() {
-                        word = Some(before + length);
-                        words = words.saturating_add(1);
-                    }
-                    let written = if is_word { lower } else { [byte; 8] };
-                    folded[length..length + 8].copy_from_slice(&written);
-                    length += run.max(1);
-                    at += run.max(1);
-                    // As behind most words.
-                    if chunk.get(at) == Some(&b' ') {
-                        is_apart = true;
-                        at += 1;
-                    }
-                    continue;
-                }
-                match class(byte) {
-                    Class::Other => {
-                        is_done = true;
-                        break;
-                    }
-                    Class::Word | Class::Space | Class::Mark | Class::Dropped => {}
-                }
-                at += 1;
-            }
-            self.folded.extend_from_slice(&folded[..length]);
-            taken += at;
-            if is_done {
+            let written = self.push_chunk(chunk);
+            taken += written;
+            if written < chunk.len() {
                 break;
             }
         }
-        (self.word, self.words, self.is_apart) = (word, words, is_apart);
         taken
+    }
+
+    /// The same of a few bytes. This is much of what reading the parts of a page takes, so runs of
+    /// letters and digits are taken eight bytes at a time.
+    fn push_chunk(&mut self, bytes: &[u8]) -> usize {
+        // A byte is written with at most a space in front of it.
+        self.folded.make_room(2 * bytes.len());
+        let (mut word, mut words, mut is_apart) = (self.word, self.words, self.is_apart);
+        let (folded, mut length) = (&mut self.folded.bytes[..], self.folded.length);
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
+            if matches!(class(byte), Class::Space) {
+                is_apart = true;
+                at += 1;
+                continue;
+            }
+            let (run, lower) = word_run(&bytes[at..]);
+            let is_word = run > 0;
+            if is_word || matches!(class(byte), Class::Mark) {
+                if !is_word || is_apart {
+                    if let Some(from) = word.take()
+                        && self.echo.has(&folded[from..length])
+                    {
+                        self.spans.push((from, length));
+                    }
+                    if is_apart && length > 0 {
+                        folded[length] = b' ';
+                        length += 1;
+                    }
+                    is_apart = false;
+                }
+                if is_word && word.is_none() {
+                    word = Some(length);
+                    words = words.saturating_add(1);
+                }
+                let written = if is_word { lower } else { [byte; 8] };
+                folded[length..length + EIGHT].copy_from_slice(&written);
+                length += run.max(1);
+                at += run.max(1);
+                // As behind most words.
+                if bytes.get(at) == Some(&b' ') {
+                    is_apart = true;
+                    at += 1;
+                }
+                continue;
+            }
+            match class(byte) {
+                Class::Other => break,
+                Class::Word | Class::Space | Class::Mark | Class::Dropped => {}
+            }
+            at += 1;
+        }
+        (self.word, self.words, self.is_apart) = (word, words, is_apart);
+        self.folded.length = length;
+        at
     }
 
     fn push_mark(&mut self, mark: &[u8]) {
         self.end_word();
         self.space();
-        self.folded.extend_from_slice(mark);
+        self.folded.push(mark);
     }
 
     fn push_char(&mut self, c: char) {
@@ -223,28 +222,67 @@ impl<'e> LineWriter<'e> {
 
     fn push_raw(&mut self, c: char) {
         let mut buffer = [0; 4];
-        self.folded
-            .extend_from_slice(c.encode_utf8(&mut buffer).as_bytes());
+        self.folded.push(c.encode_utf8(&mut buffer).as_bytes());
     }
 
     fn space(&mut self) {
         if self.is_apart {
             self.is_apart = false;
             self.end_word();
-            if !self.folded.is_empty() {
-                self.folded.push(b' ');
+            if self.folded.length > 0 {
+                self.folded.push(b" ");
             }
         }
     }
 
     fn begin_word(&mut self) {
-        self.word = Some(self.folded.len());
+        self.word = Some(self.folded.length);
         self.words = self.words.saturating_add(1);
     }
 
     fn end_word(&mut self) {
         let Some(from) = self.word.take() else { return };
-        self.spans.push((from, self.folded.len()));
+        let to = self.folded.length;
+        if self
+            .folded
+            .text()
+            .get(from..)
+            .is_some_and(|it| self.echo.has(it))
+        {
+            self.spans.push((from, to));
+        }
+    }
+}
+
+/// A folded text.
+#[derive(Default)]
+struct Folded {
+    /// Longer than the text, so that eight bytes can be written at once.
+    bytes: Vec<u8>,
+    length: usize,
+}
+
+/// Number of bytes that are written at once.
+const EIGHT: usize = 8;
+
+impl Folded {
+    fn text(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
+
+    /// Makes room for so many bytes more, and for eight that do not count.
+    fn make_room(&mut self, bytes: usize) {
+        const LEAST: usize = 512;
+        let needed = self.length + bytes + EIGHT;
+        if self.bytes.len() < needed {
+            self.bytes.resize(needed.next_power_of_two().max(LEAST), 0);
+        }
+    }
+
+    fn push(&mut self, text: &[u8]) {
+        self.make_room(text.len());
+        self.bytes[self.length..self.length + text.len()].copy_from_slice(text);
+        self.length += text.len();
     }
 }
 
@@ -363,12 +401,13 @@ mod tests {
         /// Taking eight bytes at a time gives the same as taking one character at a time.
         #[test]
         fn ascii_is_folded_like_any_text(texts in prop::collection::vec("[ -~]{0,90}|[a-zA-Z0-9 \\n\\x7f\\x1f.]{0,90}", 0..4)) {
-            let (echo, mask) = (Echo::default(), LineMask::default());
+            let url = crate::url::parse("http://a.example/a/b-1/zz?c=Is").unwrap();
+            let (echo, mask) = (Echo::of(&url), LineMask::default());
             let [mut fast, mut plain] = [(); 2].map(|()| LineWriter::new(&echo, &mask));
             for text in texts {
                 prop_assert_eq!(fast.push_ascii(text.as_bytes()), text.len());
                 text.chars().for_each(|c| plain.push_char(c));
-                prop_assert_eq!(&fast.folded, &plain.folded);
+                prop_assert_eq!(fast.folded.text(), plain.folded.text());
                 prop_assert_eq!(&fast.spans, &plain.spans);
                 let state = |it: &LineWriter<'_>| (it.word, it.words, it.is_apart);
                 prop_assert_eq!(state(&fast), state(&plain));
