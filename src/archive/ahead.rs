@@ -19,7 +19,7 @@ const LEAST_BYTES: u64 = 2 * 1024;
 const MOST_BYTES: u64 = 1024 * 1024;
 
 /// Maximum number of records under way: some more than a group has responses.
-const MAX_RECORDS: usize = 32;
+const MAX_RECORDS: usize = 64;
 
 /// More threads than this are not needed: judging takes about as long as compressing.
 const MAX_THREADS: usize = 3;

@@ -24,7 +24,7 @@ use crate::page::charset;
 use crate::unicode;
 use crate::url::UrlId;
 
-/// More threads than this do not help with a group of 16 visits.
+/// More threads than this do not help with a group of 32 visits.
 const MAX_THREADS: usize = 4;
 
 /// Bytes of originals that may be read for one group of visits.

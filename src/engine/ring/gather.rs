@@ -8,10 +8,11 @@ use super::turns::Turns;
 use crate::engine::visit::Entry;
 
 /// Maximum number of visits that share one sync. Larger groups gain nothing and take more memory.
-const MAX_GROUP: usize = 16;
-/// How long a commit waits for visits that are being read. Syncing takes about as long, and each
-/// commit syncs, however many visits it has.
-const LINGER: Duration = Duration::from_millis(10);
+const MAX_GROUP: usize = 32;
+/// How long a commit waits for visits that are being read. Syncing takes about as long on a disk
+/// that is busy, and each commit syncs and writes rows of hosts and sites, however many visits it
+/// has.
+const LINGER: Duration = Duration::from_millis(20);
 
 /// Returns what is committed together with an entry: what is there, and what is about to come.
 pub(crate) fn gather(first: Entry, entries: &Receiver<Entry>, turns: &Turns) -> Vec<Entry> {
