@@ -20,7 +20,7 @@ mod nats;
 mod parts;
 
 pub use memory::{Fault, Memory};
-pub use nats::{Address, LEAST_VERSION, Nats};
+pub use nats::{About, Address, LEAST_VERSION, Nats, Peer};
 
 use parts::Joiner;
 

@@ -5,6 +5,8 @@
 //! conditional on the last sequence of its subject, which the leader of the stream checks. Reads
 //! ask the leader too: what is acknowledged is read.
 
+mod about;
+
 use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,6 +20,8 @@ use async_nats::jetstream::{self, Context, ErrorCode};
 use async_nats::{ConnectOptions, ServerAddr};
 use bytes::Bytes;
 use tokio::runtime::{Builder, Runtime};
+
+pub use about::{About, Peer};
 
 use super::{Broker, Error, Result};
 
@@ -102,6 +106,7 @@ pub struct Nats {
     /// Taken by the end only.
     runtime: Option<Runtime>,
     context: Context,
+    version: String,
     /// Copies of what is made.
     replicas: usize,
     max_message: usize,
@@ -155,6 +160,7 @@ impl Nats {
             name: address.name.clone(),
             runtime: Some(runtime),
             context,
+            version: server.version.clone(),
             replicas: match server.cluster {
                 Some(_) => REPLICAS,
                 None => 1,

@@ -12,7 +12,7 @@ pub(super) const REQUESTS: &str = "How requests are made";
 pub(super) const SETTINGS: &str = "Settings and state";
 
 /// The headings, and the commands under each.
-const GROUPS: [(&str, &[&str]); 7] = [
+const GROUPS: [(&str, &[&str]); 8] = [
     (
         "Crawl",
         &["demo", "crawl", "daemon", "retry", "restore", "forget"],
@@ -21,6 +21,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
         "Control a running crawl",
         &["pause", "resume", "stop", "seeds"],
     ),
+    ("Crawl with several machines", &["worker", "cluster"]),
     (
         "Inspect a crawl, running or not",
         &[

@@ -8,20 +8,27 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// Returns who is to own each shard, by who owns it now (none, or one that is not there, for a
 /// shard that is free): each worker owns as many as any other, or one more, and no shard moves that
-/// need not. `workers` are in ascending order, each once; without any, nobody owns a shard.
-pub(super) fn wish<'a>(owners: &[Option<&'a str>], workers: &[&'a str]) -> Vec<Option<&'a str>> {
-    if workers.is_empty() {
-        return vec![None; owners.len()];
-    }
-    let least = owners.len() / workers.len();
-    let mut with_one_more = owners.len() % workers.len();
+/// need not. `workers` are in ascending order, each once; without any, nobody owns a shard. None
+/// owns more than `most` says; what is over then is for nobody.
+pub(super) fn wish<'a>(
+    owners: &[Option<&'a str>],
+    workers: &[&'a str],
+    most: &dyn Fn(&str) -> usize,
+) -> Vec<Option<&'a str>> {
+    let Parts {
+        full,
+        least,
+        mut with_one_more,
+    } = parts(owners.len(), workers, most);
     let mut counts: BTreeMap<&str, usize> = workers.iter().map(|it| (*it, 0)).collect();
     let mut wished = vec![None; owners.len()];
     let mut place = |shard: usize, worker: &'a str, wished: &mut Vec<Option<&'a str>>| {
         let Some(count) = counts.get_mut(worker) else {
             return false;
         };
-        let is_more = *count == least && with_one_more > 0;
+        let own = full.get(worker);
+        let least = own.copied().unwrap_or(least);
+        let is_more = own.is_none() && *count == least && with_one_more > 0;
         if *count >= least && !is_more {
             return false;
         }
@@ -45,6 +52,42 @@ pub(super) fn wish<'a>(owners: &[Option<&'a str>], workers: &[&'a str]) -> Vec<O
     wished
 }
 
+/// How many shards each worker is to own.
+struct Parts<'a> {
+    /// Those that own no more than they may.
+    full: BTreeMap<&'a str, usize>,
+    /// As many, or one more, each of the others.
+    least: usize,
+    /// How many of these own one more.
+    with_one_more: usize,
+}
+
+/// Parts shards evenly among workers, of whom some may own less than their part: the others own
+/// more then.
+fn parts<'a>(shards: usize, workers: &[&'a str], most: &dyn Fn(&str) -> usize) -> Parts<'a> {
+    let mut left = shards;
+    let mut full = BTreeMap::new();
+    let mut rising: Vec<(usize, &str)> = workers.iter().map(|it| (most(it), *it)).collect();
+    rising.sort_unstable();
+    for (number, (most, worker)) in rising.iter().enumerate() {
+        let others = rising.len() - number;
+        if *most > left / others {
+            return Parts {
+                full,
+                least: left / others,
+                with_one_more: left % others,
+            };
+        }
+        full.insert(*worker, *most);
+        left -= most;
+    }
+    Parts {
+        full,
+        least: 0,
+        with_one_more: 0,
+    }
+}
+
 /// Returns the workers in the order in which they are asked to have a shard (rendezvous hashing):
 /// where one comes or goes, the order of the others stays.
 pub(super) fn ranking<'a>(shard: usize, workers: &[&'a str]) -> Vec<&'a str> {
@@ -59,6 +102,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// Whoever it is may own any number.
+    const ANY: &dyn Fn(&str) -> usize = &|_| usize::MAX;
 
     fn counts(wished: &[Option<&str>]) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
@@ -77,8 +123,8 @@ mod tests {
         ) {
             let then: Vec<&str> = then.iter().map(String::as_str).collect();
             let now: Vec<&str> = now.iter().map(String::as_str).collect();
-            let before = wish(&vec![None; shards], &then);
-            let after = wish(&before, &now);
+            let before = wish(&vec![None; shards], &then, ANY);
+            let after = wish(&before, &now, ANY);
             let counts = counts(&after);
             for worker in &now {
                 let count = counts.get(*worker).copied().unwrap_or(0);
@@ -94,13 +140,39 @@ mod tests {
                 }
             }
             // What is as it is to be stays so.
-            prop_assert_eq!(wish(&after, &now), after);
+            prop_assert_eq!(wish(&after, &now, ANY), after);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn none_owns_more_than_it_may_and_no_shard_is_without_owner_for_no_reason(
+            shards in 0..70_usize,
+            most in prop::collection::btree_map("[a-f]{1,2}", 0..30_usize, 1..9),
+            then in 0..9_usize,
+        ) {
+            let names: Vec<&str> = most.keys().map(String::as_str).collect();
+            let of = |worker: &str| most.get(worker).copied().unwrap_or(0);
+            let before = wish(&vec![None; shards], &names[..then.min(names.len())], &of);
+            let after = wish(&before, &names, &of);
+            let counts = counts(&after);
+            let count = |worker: &str| counts.get(worker).copied().unwrap_or(0);
+            let sum: usize = most.values().sum();
+            let owned = after.iter().flatten().count();
+            prop_assert_eq!(owned, shards.min(sum));
+            let largest = names.iter().map(|it| count(it)).max().unwrap_or(0);
+            for worker in &names {
+                prop_assert!(count(worker) <= of(worker));
+                // Who owns less than others could not own more.
+                prop_assert!(count(worker) + 1 >= largest || count(worker) == of(worker));
+            }
+            prop_assert_eq!(wish(&after, &names, &of), after);
         }
     }
 
     #[test]
     fn where_nobody_is_nobody_owns() {
-        assert_eq!(wish(&[None, Some("a")], &[]), [None, None]);
+        assert_eq!(wish(&[None, Some("a")], &[], ANY), [None, None]);
     }
 
     #[test]

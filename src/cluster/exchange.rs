@@ -1,17 +1,18 @@
 //! What passes between the shards of a crawl: links, over a log of the engine for each shard that
-//! receives them.
+//! receives them; and the seeds, which all of them read.
 //!
 //! Nothing is lost with what the engine loses: a parcel stays in the outbox of the shard that sends
 //! it until the one that receives it has said that it was committed there, which is part of what a
 //! worker says of itself. Until then it is sent again.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::Builder;
 
+use super::seed_list;
 use crate::broker::{self, Broker};
 use crate::engine::Lease;
 use crate::engine::exchange::{Courier, HandInError, Look, Parcel, Post};
@@ -33,6 +34,10 @@ const TURNS_IN: usize = 64;
 pub(super) struct Board {
     looks: Arc<Mutex<BTreeMap<u16, Look>>>,
     is_over: Arc<AtomicBool>,
+    /// The position of the last entry of the list of seeds.
+    seeds_end: Arc<AtomicU64>,
+    /// Up to which position the shards have admitted seeds.
+    seeds_through: Arc<Mutex<BTreeMap<u16, u64>>>,
 }
 
 impl Board {
@@ -54,6 +59,30 @@ impl Board {
         looks.remove(&shard);
     }
 
+    /// Notes where the list of seeds ends.
+    pub(super) fn set_seeds_end(&self, position: u64) {
+        self.seeds_end.store(position, Ordering::Relaxed);
+    }
+
+    /// Returns where the list of seeds ends.
+    pub(super) fn seeds_end(&self) -> u64 {
+        self.seeds_end.load(Ordering::Relaxed)
+    }
+
+    /// Returns the position up to which a shard has admitted seeds.
+    pub(super) fn seeds_through(&self, shard: u16) -> u64 {
+        let through = self.seeds_through.lock();
+        let through = through.unwrap_or_else(PoisonError::into_inner);
+        through.get(&shard).copied().unwrap_or(0)
+    }
+
+    /// Notes up to which position a shard has admitted seeds.
+    fn put_seeds_through(&self, shard: u16, position: u64) {
+        let through = self.seeds_through.lock();
+        let mut through = through.unwrap_or_else(PoisonError::into_inner);
+        through.insert(shard, position);
+    }
+
     /// Notes whether nothing is left to do in all shards.
     pub(super) fn set_over(&self, is_over: bool) {
         self.is_over.store(is_over, Ordering::Relaxed);
@@ -70,6 +99,10 @@ pub(super) struct Exchange {
     has_logs: bool,
     /// Position of the last parcel that was taken in.
     position: u64,
+    /// Position of the last seeds that were admitted; `None` until it is read.
+    seeds: Option<u64>,
+    /// Position behind which the seeds of the crawl begin.
+    seeds_from: u64,
 }
 
 /// Name of the log of what is sent to a shard.
@@ -78,7 +111,8 @@ fn inbox(shard: u16) -> String {
 }
 
 impl Exchange {
-    pub(super) fn new(broker: Arc<dyn Broker>, post: Post, board: Board) -> Self {
+    /// The courier of a shard of a crawl whose seeds begin behind a position of their list.
+    pub(super) fn new(broker: Arc<dyn Broker>, post: Post, board: Board, seeds_from: u64) -> Self {
         Self {
             courier: Courier::new(post.shards(), PATIENCE),
             broker,
@@ -86,6 +120,8 @@ impl Exchange {
             board,
             has_logs: false,
             position: 0,
+            seeds: None,
+            seeds_from,
         }
     }
 
@@ -128,6 +164,7 @@ impl Exchange {
             }
             self.has_logs = true;
         }
+        let mut has_moved = self.take_seeds().await?;
         let now = Lease::now();
         for other in shards.others() {
             let look = self.board.look(other).unwrap_or_default();
@@ -144,7 +181,7 @@ impl Exchange {
             .courier
             .collect(now, waiting)
             .map_err(|_| Trouble::Over)?;
-        let mut has_moved = !parcels.is_empty();
+        has_moved |= !parcels.is_empty();
         for parcel in parcels {
             self.broker.publish(&inbox(parcel.to), &parcel.encode())?;
         }
@@ -159,13 +196,42 @@ impl Exchange {
             has_moved = true;
             self.broker.trim(&own, self.position)?;
         }
-        let look = self.post.look().await.map_err(|_| Trouble::Over)?;
+        let mut look = self.post.look().await.map_err(|_| Trouble::Over)?;
+        let seeds_through = self.seeds.unwrap_or(0);
+        let has_seeds = seeds_through < self.board.seeds_end();
+        look.is_idle &= !has_seeds;
         self.board.put(shards.own(), look.clone());
-        if self.board.is_over.load(Ordering::Relaxed) {
+        // In this order: whoever finds that these seeds are admitted finds a look behind that.
+        self.board.put_seeds_through(shards.own(), seeds_through);
+        if self.board.is_over.load(Ordering::Relaxed) && !has_seeds {
             let ended = self.post.end(look).await;
             ended.map_err(|_| Trouble::Over)?;
         }
         Ok(has_moved)
+    }
+
+    /// Admits seeds that were added since it was looked last. Returns whether there were any.
+    async fn take_seeds(&mut self) -> Result<bool, Trouble> {
+        let through = match self.seeds {
+            Some(through) => through,
+            None => {
+                let through = self.post.seeds_through().map_err(|_| Trouble::Over)?;
+                let through = through.max(self.seeds_from);
+                *self.seeds.insert(through)
+            }
+        };
+        if through >= self.board.seeds_end() {
+            return Ok(false);
+        }
+        let Some((at, seeds)) = seed_list::after(&*self.broker, through)? else {
+            return Ok(false);
+        };
+        if !seeds.is_empty() {
+            let added = self.post.add_seeds(seeds, at).await;
+            added.map_err(|_| Trouble::Over)?;
+        }
+        self.seeds = Some(at);
+        Ok(true)
     }
 
     /// Takes in the next parcel. Returns whether there was one.

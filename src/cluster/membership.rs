@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::assignment::{ranking, wish};
 use super::rows::{Beat, Owner, Rows, drawn};
+use super::tells::Tells;
 use crate::broker::{Error, Result};
 use crate::engine::exchange::{Census, Look};
 
@@ -55,6 +56,10 @@ pub(super) struct Membership {
     given: BTreeSet<u16>,
     /// What was heard last of each other worker, and when it was new.
     heard: BTreeMap<String, (Beat, Duration)>,
+    /// The owners of all shards, as they were read last.
+    owners: Vec<Owner>,
+    /// How often this worker has taken over a shard whose owner was dead.
+    take_overs: u64,
 }
 
 /// What a worker is to do.
@@ -73,6 +78,8 @@ pub(super) struct Orders {
     pub(super) is_drained: bool,
     /// Whether the owners of all shards have ended.
     pub(super) is_over: bool,
+    /// Whether no other worker is there that could take anything over.
+    pub(super) is_alone: bool,
 }
 
 /// What a worker has of its shards.
@@ -88,6 +95,19 @@ pub(super) struct Having {
     pub(super) looks: BTreeMap<u16, Look>,
     /// Whether it is to give away what it owns.
     pub(super) is_leaving: bool,
+    /// What it tells people.
+    pub(super) tells: Tells,
+}
+
+/// What is known of a worker.
+#[derive(Debug, Clone)]
+pub(super) struct Known {
+    /// What it said last.
+    pub(super) beat: Beat,
+    /// How long ago that was new; `None` if it is not known.
+    pub(super) age: Option<Duration>,
+    /// Whether it is taken for alive.
+    pub(super) is_alive: bool,
 }
 
 impl Membership {
@@ -120,6 +140,8 @@ impl Membership {
             counted: BTreeMap::new(),
             given: BTreeSet::new(),
             heard: BTreeMap::new(),
+            owners: Vec::new(),
+            take_overs: 0,
         })
     }
 
@@ -135,7 +157,8 @@ impl Membership {
         self.listen(now)?;
         self.given
             .retain(|shard| !having.follows.contains_key(shard));
-        let owners = self.rows.owners()?;
+        self.owners = self.rows.owners()?;
+        let owners = self.owners.clone();
         let owner = |shard: u16| owners.get(usize::from(shard));
         let alive = self.alive(now);
         let staying = alive.iter().filter(|(_, beat)| !beat.is_leaving);
@@ -147,7 +170,12 @@ impl Membership {
                     .filter(|it| !it.is_empty())
             })
             .collect();
-        let wished = wish(&owned, &staying);
+        let most = |worker: &str| {
+            let beat = alive.get(worker);
+            beat.and_then(|beat| beat.tells.max_shards)
+                .map_or(usize::MAX, usize::from)
+        };
+        let wished = wish(&owned, &staying, &most);
         let looks = looks(&owned, &alive);
         let round = round(&looks, &alive, &self.counted);
         let is_done = |(shard, owner): (u16, Option<&str>)| {
@@ -160,8 +188,10 @@ impl Membership {
                 .filter_map(|(shard, look)| Some((shard, look.as_ref()?.1.clone())))
                 .collect(),
             is_over: (0..).zip(owned.iter().copied()).all(is_done),
+            is_alone: staying.iter().all(|name| *name == self.name),
             ..Orders::default()
         };
+        let mut taken_over = 0;
         for (shard, (owned, wished)) in (0..).zip(owned.iter().zip(&wished)) {
             let copies = self.copies_of(shard, *owned, *wished, &alive);
             let has_copy = having.follows.contains_key(&shard) || self.given.contains(&shard);
@@ -192,6 +222,7 @@ impl Membership {
                         None => *wished,
                     };
                     if heir == Some(&*self.name) && self.claim(shard, owner(shard))? {
+                        taken_over += u64::from(owned.is_some());
                         orders.own.insert(shard);
                     } else if has_copy {
                         orders.follow.insert(shard);
@@ -199,11 +230,35 @@ impl Membership {
                 }
             }
         }
+        self.take_overs += taken_over;
         if let Some((looks, numbers)) = round {
             orders.is_drained = self.census.round(looks);
             self.counted = numbers;
         }
         Ok(orders)
+    }
+
+    /// Returns the owners of the shards, and what is known of all workers at this time.
+    pub(super) fn known(&self, now: Duration) -> (&[Owner], BTreeMap<String, Known>) {
+        let others = self.heard.iter().map(|(name, (beat, at))| {
+            let age = now.saturating_sub(*at);
+            (name, beat, age, age < self.dead)
+        });
+        let own = (&self.name, &self.beat, Duration::ZERO, true);
+        let known = others.chain([own]).map(|(name, beat, age, is_alive)| {
+            let known = Known {
+                beat: beat.clone(),
+                age: Some(age),
+                is_alive,
+            };
+            (name.clone(), known)
+        });
+        (&self.owners, known.collect())
+    }
+
+    /// How often this worker has taken over a shard whose owner was dead.
+    pub(super) fn take_overs(&self) -> u64 {
+        self.take_overs
     }
 
     /// Gives a shard to another worker. What is not this worker's any more is not given.
@@ -241,6 +296,7 @@ impl Membership {
             done: having.done.clone(),
             looks: having.looks.clone(),
             machine: self.beat.machine.clone(),
+            tells: having.tells.clone(),
         };
         match self.rows.put_beat(&self.name, self.version, &beat) {
             // An earlier beat may have come without an answer.
@@ -341,6 +397,9 @@ fn looks<'a>(
 /// end of which the beats of their owners had the numbers `counted`; and the numbers that they have
 /// now. `None` as long as one is missing.
 ///
+/// All shards must have read the same seeds: who has not may wake those who have, when they have
+/// ended.
+///
 /// The next beat behind that end may say what was seen before it; the one after that does not.
 fn round(
     looks: &[Option<(&str, &Look)>],
@@ -348,6 +407,15 @@ fn round(
     counted: &BTreeMap<String, u64>,
 ) -> Option<(Vec<Look>, BTreeMap<String, u64>)> {
     let mut numbers = BTreeMap::new();
+    let seeds = |(shard, look): (u16, &Option<(&str, &Look)>)| {
+        let beat = alive.get((*look)?.0)?;
+        let figures = beat.tells.figures.get(&shard);
+        Some(figures.map_or(0, |it| it.seeds_through))
+    };
+    let seeds: Option<BTreeSet<u64>> = (0..).zip(looks).map(seeds).collect();
+    if seeds?.len() > 1 {
+        return None;
+    }
     let look = |look: &Option<(&str, &Look)>| {
         let (owner, look) = (*look)?;
         let number = alive.get(owner)?.number;

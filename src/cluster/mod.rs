@@ -7,11 +7,23 @@
 //! any other (`assignment`). A `worker` is a process that does so.
 //! Links from one shard to another go through logs of the engine too (`exchange`).
 
+//!
+//! What holds for all workers is fixed when a crawl is created (`terms`); seeds are added to a list
+//! that all shards read (`seed_list`). People say what they want by a row (`wishes`), and see what
+//! workers tell (`tells`) as the `status` of all.
+//! Whether an engine can be relied on is found out by a `check`.
+
 mod assignment;
+mod check;
 mod exchange;
 mod log;
 mod membership;
 mod rows;
+mod seed_list;
+mod status;
+mod tells;
+mod terms;
+mod wishes;
 mod worker;
 
 use std::sync::Arc;
@@ -20,10 +32,14 @@ use crate::broker::{Address, Nats};
 use crate::engine::Failpoint;
 use crate::store::CommitLog;
 
+pub use check::{EngineCheck, Finding, Race, check};
 pub use log::ShardLog;
 pub use membership::Times;
-pub use rows::create;
-pub use worker::{Error as WorkerError, Worker, WorkerOptions};
+pub use seed_list::add as add_seeds;
+pub use status::{ClusterStatus, CopyNow, FiguresNow, LinksNow, ShardNow, WorkerNow, status};
+pub use terms::{MAX_SHARDS, NewCrawl, Terms, create, terms};
+pub use wishes::{Going, drain, set_going};
+pub use worker::{Error as WorkerError, Worker, WorkerOptions, WorkerView};
 
 /// Connects to the log of a crawl that is one shard, as its only worker.
 ///

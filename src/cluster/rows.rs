@@ -6,64 +6,14 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::tells::Tells;
 use crate::broker::{Broker, Error, Result};
 use crate::engine::exchange::Look;
-use crate::url::Secret;
 
-/// The row of what is fixed when a crawl is created.
-const CRAWL: &str = "crawl";
 /// The row of the owners of all shards.
 const OWNERS: &str = "shards";
 /// The row of the names of all workers.
 const WORKERS: &str = "workers";
-
-/// Version of the form of the rows.
-const FORMAT: u32 = 1;
-
-/// What is fixed when a crawl is created.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Creation {
-    format: u32,
-    shards: u16,
-    secret: Vec<u8>,
-}
-
-/// Creates a crawl of so many shards, unless it was created before, and returns its secret.
-///
-/// # Errors
-///
-/// [`Error::Refused`] if it was created with another number of shards, or by another version.
-pub fn create(broker: &dyn Broker, shards: u16) -> Result<Secret> {
-    // Rows are made together with the first log.
-    broker.create("00")?;
-    let secret: [u8; Secret::LEN] = drawn()?;
-    let known = change(broker, CRAWL, |row: &mut Creation| {
-        let is_new = row.format == 0;
-        if is_new {
-            *row = Creation {
-                format: FORMAT,
-                shards,
-                secret: secret.to_vec(),
-            };
-        }
-        is_new
-    })?;
-    if known.format != FORMAT {
-        return Err(Error::Refused(format!(
-            "the crawl has form {}, and this version of gleaner has form {FORMAT}",
-            known.format
-        )));
-    }
-    if known.shards != shards {
-        return Err(Error::Refused(format!(
-            "the crawl has {} shards, which stay as many; give it as many",
-            known.shards
-        )));
-    }
-    let secret = known.secret.try_into();
-    let damaged = |_| Error::Refused("the secret of the crawl cannot be read".to_owned());
-    Ok(Secret::from_bytes(secret.map_err(damaged)?))
-}
 
 /// Draws random bytes.
 pub(super) fn drawn<const N: usize>() -> Result<[u8; N]> {
@@ -76,7 +26,7 @@ pub(super) fn drawn<const N: usize>() -> Result<[u8; N]> {
 
 /// Changes a row, unless `change` returns `false`; it is asked again if another worker changes the
 /// row at the same time. Returns what the row says then.
-fn change<T: Serialize + DeserializeOwned + Default>(
+pub(super) fn change<T: Serialize + DeserializeOwned + Default>(
     broker: &dyn Broker,
     name: &str,
     mut change: impl FnMut(&mut T) -> bool,
@@ -95,7 +45,10 @@ fn change<T: Serialize + DeserializeOwned + Default>(
 }
 
 /// Returns the version of a row and what it says; the default if there is none.
-fn read<T: DeserializeOwned + Default>(broker: &dyn Broker, name: &str) -> Result<(u64, T)> {
+pub(super) fn read<T: DeserializeOwned + Default>(
+    broker: &dyn Broker,
+    name: &str,
+) -> Result<(u64, T)> {
     match broker.row(name)? {
         None => Ok((0, T::default())),
         Some((version, row)) => match postcard::from_bytes(&row) {
@@ -140,6 +93,8 @@ pub(super) struct Beat {
     pub(super) done: BTreeSet<u16>,
     /// How the shards are that it owns.
     pub(super) looks: BTreeMap<u16, Look>,
+    /// What is to be seen of it from outside.
+    pub(super) tells: Tells,
 }
 
 /// The rows of a cluster.

@@ -1,33 +1,45 @@
 //! A worker: crawls the shards that it owns, and follows others.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use tokio::runtime::Builder;
+use arc_swap::ArcSwapOption;
+use jiff::Timestamp;
+use tokio::runtime::{Builder, Runtime};
 
 use super::exchange::{Board, Exchange};
 use super::log::{ShardLog, log_of};
 use super::membership::{Having, Membership, Orders, Times};
 use super::rows::Rows;
+use super::seed_list;
+use super::status::{ClusterStatus, Facts, stands};
+use super::tells::{Figures, Rate, Tells};
+use super::terms::Terms;
+use super::wishes::{Going, Wishes};
 use crate::broker::{self, Broker};
+use crate::control::{ControlServer, Handles, ServeMode};
 use crate::engine::{
-    self, Crawl, Ending, FollowStep, Following, Lease, Opening, Options, RunLimits, ShardOptions,
-    StopHandle,
+    self, Control, Crawl, Ending, FollowStep, Following, Lease, Opening, Options, RunLimits,
+    ShardOptions, StopHandle, Watch,
 };
-use crate::frontier::{Seed, Shards};
+use crate::frontier::Shards;
 use crate::store;
-use crate::url::Secret;
+use crate::units::Size;
 
 /// Wait of a follower at the end of its log, and while the log does not answer.
 const FOLLOWER_WAITS: Duration = Duration::from_millis(50);
 
 /// Time that a worker which ends takes at most to give away what it owns.
 const LEAVING: Duration = Duration::from_secs(30);
+
+/// Memory of a shard at least, in bytes: what a crawl needs with the limits of the defaults.
+const LEAST_MEMORY: u64 = 64 << 20;
 
 /// What a worker is.
 pub struct WorkerOptions {
@@ -37,18 +49,41 @@ pub struct WorkerOptions {
     pub machine: String,
     /// Where its directories are: `shards/00` and so on.
     pub directory: PathBuf,
-    /// Shards of the crawl.
-    pub shards: u16,
-    /// Copies of each shard, that of its owner included.
-    pub copies: usize,
+    /// What the crawl is called in the engine.
+    pub crawl_name: String,
+    /// What holds for all workers of the crawl.
+    pub terms: Terms,
     /// The times that all workers of the crawl go by.
     pub times: Times,
-    /// The secret of the crawl, from which the ids of URLs are made.
-    pub secret: Secret,
-    /// How it crawls; each shard has all of the memory.
+    /// How it crawls. The most memory, the most fetches and the greatest rates are shared by its
+    /// shards, of which it may own all if `max_shards` does not say otherwise.
     pub crawl: Options,
-    /// The seeds of a shard.
-    pub seeds: Arc<dyn Fn(u16) -> Vec<Seed> + Send + Sync>,
+    /// Maximum number of shards that it is to own; `None` for any.
+    pub max_shards: Option<u16>,
+    /// Where its console is, for people.
+    pub console: Option<String>,
+}
+
+/// How a worker and its cluster stand, for whoever shows it. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct WorkerView(Arc<Seen>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    status: ArcSwapOption<ClusterStatus>,
+    is_engine_away: AtomicBool,
+}
+
+impl WorkerView {
+    /// Returns how the cluster stood when this worker looked last; `None` before that.
+    pub fn status(&self) -> Option<Arc<ClusterStatus>> {
+        self.0.status.load_full()
+    }
+
+    /// Whether the engine has not answered since then.
+    pub fn is_engine_away(&self) -> bool {
+        self.0.is_engine_away.load(Ordering::Relaxed)
+    }
 }
 
 /// Why a worker ends before its time. What it owned is taken over by others.
@@ -89,6 +124,14 @@ pub struct Worker {
     posts: BTreeMap<u16, Post>,
     done: BTreeSet<u16>,
     board: Board,
+    /// What people want.
+    wishes: Wishes,
+    /// Whether it has crawled or followed anything.
+    has_begun: bool,
+    /// Figures of the shards that it owns.
+    figures: BTreeMap<u16, Figures>,
+    rate: Rate,
+    view: WorkerView,
 }
 
 /// A shard that a thread crawls or follows.
@@ -96,6 +139,10 @@ struct Post {
     role: Role,
     /// The position in the log up to which a follower has read.
     position: Arc<AtomicU64>,
+    /// The crawl, once it is open.
+    open: Arc<OnceLock<(Control, Watch)>>,
+    /// Whether it was told to pause.
+    is_paused: bool,
     thread: JoinHandle<Result<Option<Ending>, engine::Error>>,
 }
 
@@ -112,28 +159,41 @@ impl Worker {
     /// # Errors
     ///
     /// [`Error::Engine`] if the engine cannot be reached.
-    pub fn join(broker: Arc<dyn Broker>, options: WorkerOptions) -> Result<Self, Error> {
+    pub fn join(broker: Arc<dyn Broker>, mut options: WorkerOptions) -> Result<Self, Error> {
         let who = (&*options.name, &*options.machine);
         let rows = Rows::new(Arc::clone(&broker));
+        let terms = &options.terms;
+        let membership = Membership::join(
+            rows,
+            who,
+            terms.shards,
+            usize::from(terms.copies),
+            options.times.dead,
+        )?;
+        part(&mut options.crawl, terms.shards, options.max_shards);
         Ok(Self {
-            membership: Membership::join(
-                rows,
-                who,
-                options.shards,
-                options.copies,
-                options.times.dead,
-            )?,
+            membership,
             options,
             broker,
             lease: Lease::default(),
             posts: BTreeMap::new(),
             done: BTreeSet::new(),
             board: Board::default(),
+            wishes: Wishes::default(),
+            has_begun: false,
+            figures: BTreeMap::new(),
+            rate: Rate::default(),
+            view: WorkerView::default(),
         })
     }
 
-    /// Works until nothing is left to crawl in any shard, or until asked to stop: then it gives
-    /// away what others follow.
+    /// Returns a handle to see how it and its cluster stand.
+    pub fn view(&self) -> WorkerView {
+        self.view.clone()
+    }
+
+    /// Works until nothing is left to crawl in any shard, until people want the crawl to stop, or
+    /// until asked to stop: then it gives away what others follow.
     ///
     /// # Errors
     ///
@@ -160,10 +220,16 @@ impl Worker {
         loop {
             self.reap()?;
             let now = Lease::now();
-            let having = self.having(stop.is_stopped());
-            match self.membership.tick(&having, now) {
+            let heeded = self.heed();
+            let is_held = self.wishes.going == Going::Stopped;
+            let is_drained = self.wishes.drained.contains(&self.options.name);
+            let having = self.having(stop.is_stopped() || is_held || is_drained, now);
+            let ordered = heeded.and_then(|()| self.membership.tick(&having, now));
+            match ordered {
                 Ok(orders) => {
-                    self.lease.renew(now + self.options.times.right);
+                    if self.wishes.going == Going::Running {
+                        self.lease.renew(now + self.options.times.right);
+                    }
                     self.board.set_over(orders.is_drained);
                     // What this worker owns, it has looked at itself since.
                     let others = orders
@@ -173,20 +239,30 @@ impl Worker {
                     for (shard, look) in others {
                         self.board.put(*shard, look.clone());
                     }
+                    self.show(now);
                     if orders.is_over {
                         return Ok(());
                     }
-                    if having.is_leaving {
-                        let until = *leaving.get_or_insert_with(|| Instant::now() + LEAVING);
-                        let has_left = orders.own.is_empty() && orders.give.is_empty();
-                        if has_left || Instant::now() >= until {
+                    if is_held {
+                        self.posts.values().for_each(Post::end);
+                        if self.posts.is_empty() && (self.has_begun || stop.is_stopped()) {
                             return Ok(());
                         }
+                    } else {
+                        if stop.is_stopped() {
+                            let until = *leaving.get_or_insert_with(|| Instant::now() + LEAVING);
+                            let has_left = orders.own.is_empty() && orders.give.is_empty();
+                            if has_left || orders.is_alone || Instant::now() >= until {
+                                return Ok(());
+                            }
+                        }
+                        self.obey(orders)?;
+                        self.pace(&runtime);
                     }
-                    self.obey(orders)?;
                 }
                 Err(broker::Error::Away(reason)) => {
                     tracing::warn!(reason, "the engine of the cluster does not answer");
+                    self.view.0.is_engine_away.store(true, Ordering::Relaxed);
                     if stop.is_stopped() {
                         return Ok(());
                     }
@@ -204,28 +280,98 @@ impl Worker {
         }
     }
 
+    /// Reads what people want, and whether they gave seeds.
+    fn heed(&mut self) -> broker::Result<()> {
+        self.wishes = Wishes::read(&*self.broker)?;
+        let end = seed_list::end(&*self.broker)?;
+        if end > self.board.seeds_end() {
+            // All shards read them: those that were done are crawled again.
+            self.done.clear();
+        }
+        self.board.set_seeds_end(end);
+        Ok(())
+    }
+
+    /// Lets the crawls pause or go on, as people want. A worker that has just begun makes no visits
+    /// before it has heard what that is, since it has no lease.
+    fn pace(&mut self, runtime: &Runtime) {
+        let is_paused = self.wishes.going == Going::Paused;
+        for post in self.posts.values_mut() {
+            let Some((control, _)) = post.open.get() else {
+                continue;
+            };
+            if std::mem::replace(&mut post.is_paused, is_paused) != is_paused {
+                let control = control.clone();
+                // Answered when no visit is in progress, or not if the run ends.
+                runtime.spawn(async move {
+                    match is_paused {
+                        true => control.pause().await,
+                        false => control.resume().await,
+                    }
+                });
+            }
+        }
+    }
+
+    /// Shows how the cluster stands.
+    fn show(&self, now: Duration) {
+        let (owners, workers) = self.membership.known(now);
+        let status = stands(&Facts {
+            name: &self.options.crawl_name,
+            terms: &self.options.terms,
+            wishes: &self.wishes,
+            owners,
+            workers: &workers,
+            seeds_end: self.board.seeds_end(),
+            time: Timestamp::now().as_millisecond(),
+        });
+        self.view.0.status.store(Some(Arc::new(status)));
+        self.view.0.is_engine_away.store(false, Ordering::Relaxed);
+    }
+
     /// Returns what this worker has.
-    fn having(&self, is_leaving: bool) -> Having {
+    fn having(&mut self, is_leaving: bool, now: Duration) -> Having {
         let mut having = Having {
             is_leaving,
             done: self.done.clone(),
             ..Having::default()
         };
+        let mut figures = BTreeMap::new();
         for (shard, post) in &self.posts {
-            if let Role::Following(_) = post.role {
-                let position = post.position.load(Ordering::Relaxed);
-                having.follows.insert(*shard, position);
+            match post.role {
+                Role::Following(_) => {
+                    let position = post.position.load(Ordering::Relaxed);
+                    having.follows.insert(*shard, position);
+                }
+                Role::Crawling(_) => {
+                    let open = post.open.get().map(|(_, watch)| Figures::read(watch));
+                    figures.insert(*shard, open.unwrap_or_default());
+                }
             }
         }
-        let posts = self.posts.iter();
-        let crawled = posts.filter(|(_, post)| matches!(post.role, Role::Crawling(_)));
-        for shard in crawled.map(|(shard, _)| shard).chain(&self.done) {
+        for shard in &self.done {
+            figures.insert(*shard, self.figures.remove(shard).unwrap_or_default());
+        }
+        for (shard, figures) in &mut figures {
             // Without an answer, nobody is taken to have all of it.
-            let end = self.broker.end(&log_of(*shard));
-            having.ends.insert(*shard, end.unwrap_or(u64::MAX));
+            let end = self.broker.end(&log_of(*shard)).unwrap_or(u64::MAX);
+            having.ends.insert(*shard, end);
+            figures.end = end;
+            figures.seeds_through = self.board.seeds_through(*shard);
             let look = self.board.look(*shard);
             having.looks.extend(look.map(|look| (*shard, look)));
         }
+        having.tells = Tells {
+            time: Timestamp::now().as_millisecond(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            data_dir: self.options.directory.display().to_string(),
+            console: self.options.console.clone(),
+            max_shards: self.options.max_shards,
+            take_overs: self.membership.take_overs(),
+            pages_in_100_s: self.rate.add(now, &figures),
+            figures: figures.clone(),
+        };
+        self.figures = figures;
         having
     }
 
@@ -240,6 +386,9 @@ impl Worker {
             let Some(post) = self.posts.remove(&shard) else {
                 continue;
             };
+            if let Some((_, watch)) = post.open.get() {
+                self.figures.insert(shard, Figures::read(watch));
+            }
             match post.join() {
                 Ok(Some(Ending::Drained)) => {
                     self.done.insert(shard);
@@ -255,6 +404,7 @@ impl Worker {
     }
 
     fn obey(&mut self, orders: Orders) -> Result<(), Error> {
+        self.has_begun |= !orders.own.is_empty() || !orders.follow.is_empty();
         self.done
             .retain(|shard| orders.own.contains(shard) || orders.give.contains_key(shard));
         for (shard, post) in &self.posts {
@@ -310,33 +460,51 @@ impl Worker {
         options.log = Some(self.log(shard));
         options.lease = Some(self.lease.clone());
         options.opening = Opening::new(stop.clone());
-        let shards = Shards::new(shard, self.options.shards);
+        let terms = &self.options.terms;
+        let shards = Shards::new(shard, terms.shards);
         options.shard = shards.ok().map(|shards| ShardOptions {
             shards,
-            secret: self.options.secret.clone(),
+            secret: terms.secret.clone(),
         });
+        let seeds_from = terms.seeds_from;
         self.board.forget(shard);
         let (broker, board) = (Arc::clone(&self.broker), self.board.clone());
         let directory = self.directory(shard);
-        let seeds = Arc::clone(&self.options.seeds);
         let own = stop.clone();
+        let open = Arc::new(OnceLock::new());
+        let opened = Arc::clone(&open);
         let work = move || {
-            let mut crawl = Crawl::open(directory, options)?;
-            crawl.add_seeds(seeds(shard), &own)?;
-            let exchange = crawl.post().map(|post| Exchange::new(broker, post, board));
+            let crawl = Crawl::open(&directory, options)?;
+            let handles = Handles {
+                control: crawl.control(),
+                watch: crawl.watch(),
+                stop: own.clone(),
+            };
+            // Nobody else sets it.
+            let _ = opened.set((handles.control.clone(), handles.watch.clone()));
+            let exchange = crawl.post();
+            let exchange = exchange.map(|post| Exchange::new(broker, post, board, seeds_from));
             let exchange = exchange.map(|exchange| {
                 let thread = thread::Builder::new().name(format!("links-{shard:02}"));
                 thread.spawn(move || exchange.run())
             });
             let exchange = exchange.transpose().map_err(engine::Error::Threads)?;
+            let server = ControlServer::start(&directory, ServeMode::Socket, handles);
+            if let Err(error) = &server {
+                // Some file systems do not support sockets. The shard is crawled without one.
+                tracing::warn!(shard, %error, "commands cannot ask this shard while it is crawled");
+            }
             let summary = crawl.run_blocking(&RunLimits::default(), &own);
+            drop(server);
             if let Some(exchange) = exchange {
                 // It ends with the run.
                 let _ = exchange.join();
             }
             Ok(Some(summary?.ending))
         };
-        Post::start(shard, Role::Crawling(stop), Arc::default(), work)
+        let mut post = Post::start(shard, Role::Crawling(stop), Arc::default(), work)?;
+        post.open = open;
+        Ok(post)
     }
 
     /// Follows a shard on a thread.
@@ -367,6 +535,19 @@ impl Worker {
     }
 }
 
+/// Parts what a worker may use, and what the whole crawl may, among shards: each has an equal part.
+fn part(crawl: &mut Options, shards: u16, max_shards: Option<u16>) {
+    let own = max_shards.map_or(shards, |most| most.clamp(1, shards));
+    crawl.max_memory = (crawl.max_memory / u64::from(own)).max(LEAST_MEMORY);
+    let all = u64::from(shards);
+    crawl.seen.expected_urls = crawl.seen.expected_urls.div_ceil(all);
+    crawl.concurrency = crawl.concurrency.div_ceil(usize::from(shards)).max(1);
+    let rate = |rate: NonZeroU32| NonZeroU32::new(rate.get() / u32::from(shards));
+    crawl.max_rate = crawl.max_rate.map(|it| rate(it).unwrap_or(NonZeroU32::MIN));
+    let rate = &mut crawl.fetch.limit_rate;
+    *rate = rate.map(|it| Size((it.0 / all).max(1)));
+}
+
 impl Post {
     fn start(
         shard: u16,
@@ -380,6 +561,8 @@ impl Post {
         Ok(Self {
             role,
             position,
+            open: Arc::default(),
+            is_paused: false,
             thread,
         })
     }

@@ -11,21 +11,26 @@ use super::keys::values;
 /// Every setting by `section.key`, with its value as text. Settings of some hosts or pages have the
 /// key `section.key at pattern`.
 pub fn flatten(config: &Config) -> BTreeMap<String, String> {
-    let text = |value| match value {
+    let flat = flat(config).into_iter();
+    flat.map(|(key, value)| (key, text(value))).collect()
+}
+
+/// A value as text.
+pub(super) fn text(value: Value) -> String {
+    match value {
         Value::Null => "none".to_owned(),
         Value::String(text) => text,
         other => other.to_string(),
-    };
+    }
+}
+
+/// Every setting by the key that [`flatten`] gives it.
+pub(super) fn flat(config: &Config) -> BTreeMap<String, Value> {
     let own = config.domain.iter();
     let own = own.flat_map(|entry| at("", entry.settings(), &entry.hosts));
     let rules = config.dedup_rules.iter();
     let rules = rules.flat_map(|entry| at("dedup.", entry.settings(), &entry.pages));
-    values(config)
-        .into_iter()
-        .chain(own)
-        .chain(rules)
-        .map(|(key, value)| (key, text(value)))
-        .collect()
+    values(config).into_iter().chain(own).chain(rules).collect()
 }
 
 /// The settings of an entry, once for each pattern.

@@ -9,6 +9,7 @@
 //! network. Layers: defaults < what the data directory remembers < files < environment < flags;
 //! [`load()`] reads them.
 
+mod cluster;
 mod console;
 mod dedup;
 mod domains;
@@ -33,6 +34,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+pub use cluster::{Unlike, joined, shared};
 pub use console::ConsoleSettings;
 pub use dedup::RuleSettings;
 pub use domains::DomainSettings;

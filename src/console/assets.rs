@@ -34,7 +34,7 @@ macro_rules! files {
 pub(super) const SHEET: &str = "style.css";
 
 /// Every file; of modules those first that others import.
-pub(super) const FILES: [File; 18] = files![
+pub(super) const FILES: [File; 19] = files![
     "index.html" "index.html",
     "style.css" "style.css",
     "icon.svg" "icon.svg",
@@ -52,6 +52,7 @@ pub(super) const FILES: [File; 18] = files![
     "not_fetched.js" "not_fetched.js",
     "url.js" "url.js",
     "pages.js" "pages.js",
+    "cluster.js" "cluster.js",
     "app.js" "app.js",
 ];
 

@@ -28,11 +28,13 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
+use axum::http::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, watch};
 
+use crate::cluster::WorkerView;
 use crate::control::Handles;
 use crate::engine::{Pulse, View};
 use crate::export::Reader;
@@ -97,6 +99,19 @@ pub struct Crawling {
     pub reader: Arc<Reader>,
 }
 
+/// A worker of a crawl that several share, as its console sees it.
+#[derive(Debug, Clone)]
+pub struct Sharing {
+    /// How it and its cluster stand.
+    pub view: WorkerView,
+    /// Its name.
+    pub worker: String,
+    /// The engine and the name of the crawl.
+    pub address: String,
+    /// Its data directory.
+    pub directory: PathBuf,
+}
+
 /// The console. Dropping it ends what it serves, and the thread.
 pub struct Console {
     hub: Shared,
@@ -112,6 +127,8 @@ type Shared = Arc<Hub>;
 struct Hub {
     /// `None` until the crawl is open.
     crawl: ArcSwapOption<Crawling>,
+    /// Of a worker, which has several crawls, or none.
+    sharing: ArcSwapOption<Sharing>,
     /// When the process began to serve.
     started: jiff::Timestamp,
     access: guard::Access,
@@ -153,6 +170,7 @@ impl Console {
         let (end, ending) = watch::channel(false);
         let hub = Arc::new(Hub {
             crawl: ArcSwapOption::empty(),
+            sharing: ArcSwapOption::empty(),
             started: jiff::Timestamp::now(),
             access,
             reading: Arc::new(Semaphore::new(READING)),
@@ -190,6 +208,11 @@ impl Console {
     pub fn show(&self, crawl: Crawling) {
         self.hub.crawl.store(Some(Arc::new(crawl)));
     }
+
+    /// Shows a worker and its cluster from now on.
+    pub fn show_worker(&self, worker: Sharing) {
+        self.hub.sharing.store(Some(Arc::new(worker)));
+    }
 }
 
 impl Drop for Console {
@@ -212,7 +235,18 @@ impl Hub {
     /// The crawl, once it is open.
     fn crawl(&self) -> Result<Arc<Crawling>, Failed> {
         let crawl = self.crawl.load_full();
-        crawl.ok_or_else(|| Failed::later("starting", "the crawl is being opened; try again soon"))
+        crawl.ok_or_else(|| match self.sharing.load_full() {
+            None => Failed::later("starting", "the crawl is being opened; try again soon"),
+            Some(worker) => Failed::new(
+                StatusCode::NOT_FOUND,
+                "shared",
+                format!(
+                    "this is a worker, which has several shards: api/v1/workers shows them, and \
+                     each of {}/shards is a data directory for commands",
+                    worker.directory.display()
+                ),
+            ),
+        })
     }
 
     /// Whether the committer makes progress, or has nothing to do, as far as can be told from one

@@ -26,7 +26,10 @@ use super::routes::questions::{
 use super::routes::status::{ConfigAnswer, StatusAnswer};
 use super::routes::steer::{Done, HeldAnswer, Nothing, Retry, Seeds, Set, SetAnswer, Stop};
 use super::routes::trust::{CompareAnswer, GroupsOf, Pair, Said, SamplesAnswer, SamplesOf};
-use super::routes::{follow, health, hosts, metrics, page, questions, status, steer, trust};
+use super::routes::workers::WorkersAnswer;
+use super::routes::{
+    follow, health, hosts, metrics, page, questions, status, steer, trust, workers,
+};
 use super::{Hub, Shared};
 use crate::engine::{CrawlEvent, Omissions, Retried, SeedsAdded, Series};
 use crate::inspect::{Dups, HostStory, Learned, Marked, MarksNow, NotFetched, Report, Why};
@@ -84,6 +87,11 @@ fn watching() -> Vec<Route> {
             "/api/v1/status",
             "What the crawl is doing: counters, gauges, what limits it.",
             get(status::status),
+        ),
+        Route::get::<Listed<WorkersAnswer>>(
+            "/api/v1/workers",
+            "The workers that share a crawl, and its shards, as this worker sees them.",
+            get(workers::workers),
         ),
         Route::get::<Listed<ConfigAnswer>>(
             "/api/v1/config",

@@ -2,6 +2,7 @@
 //! on a crawl of it. The crawl itself is the engine's, like any other.
 //!
 //! - `site`: the hosts and their pages.
+//! - `villages`: those of `--cluster`.
 //! - `server`: serves them on loopback and records the requests.
 //! - `report`: what was fetched, what was a duplicate of what, what was not requested, and why.
 //!
@@ -12,13 +13,14 @@ mod report;
 
 mod server;
 mod site;
+mod villages;
 
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 pub use report::{Error, Report, introduction, next_steps};
-pub use server::Server;
+pub use server::{Asked, Server};
 
 use crate::config::{self, Config, Size, Span};
 use crate::engine::Options;
@@ -69,8 +71,35 @@ pub enum Unusable {
     Hosts(#[from] HostsError),
 }
 
+/// Seed of the crawl of several workers.
+pub const CLUSTER_SEED: &str = villages::SEED;
+
+/// Number of pages that several workers crawl.
+pub const CLUSTER_PAGES: usize = villages::COUNT;
+
+/// Serves the web that several workers crawl until the server is dropped.
+pub fn serve_cluster() -> io::Result<Server> {
+    Server::start(villages::hosts())
+}
+
+/// Returns the settings with which several workers crawl it.
+pub fn cluster_config(server: &Server) -> Result<Config, HostsError> {
+    let mut config = Config::default();
+    config.politeness.delay = Span(DELAY);
+    config.crawl.scope = ScopeKind::Any;
+    config.dedup.seed = Some(0);
+    config.fetch.hosts = named(villages::hosts().iter(), server.address())?;
+    Ok(config)
+}
+
 /// Maps every host of the web to the one address that serves them all.
 fn named_hosts(address: SocketAddr) -> Result<NamedHosts, HostsError> {
-    let hosts = site::hosts().into_iter();
+    named(site::hosts().iter(), address)
+}
+
+fn named<'a>(
+    hosts: impl Iterator<Item = &'a site::Host>,
+    address: SocketAddr,
+) -> Result<NamedHosts, HostsError> {
     NamedHosts::new(hosts.map(|host| (host.name.to_owned(), vec![address.into()])))
 }

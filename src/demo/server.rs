@@ -5,6 +5,7 @@
 //! It is just enough of a server for the crawler that it is built into: it reads heads but no
 //! bodies, and answers every GET by its URL alone.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +29,19 @@ pub struct Server {
     shared: Arc<Shared>,
     /// Taken by `drop` only.
     runtime: Option<Runtime>,
+}
+
+/// What was asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Number of requests.
+    pub requests: usize,
+    /// Number of those for a robots.txt.
+    pub robots: usize,
+    /// Number of different URLs, those aside.
+    pub pages: usize,
+    /// What was asked for again.
+    pub repeated: Vec<String>,
 }
 
 /// A request: host and target as requested.
@@ -68,6 +82,27 @@ impl Server {
     /// Returns the address at which all hosts are served.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Returns what was asked for so far.
+    pub fn asked(&self) -> Asked {
+        let requests = self.requests();
+        let mut seen = BTreeSet::new();
+        let mut asked = Asked {
+            requests: requests.len(),
+            ..Asked::default()
+        };
+        for request in requests {
+            let is_robots = request.target == "/robots.txt";
+            asked.robots += usize::from(is_robots);
+            let url = format!("http://{}{}", request.host, request.target);
+            if !seen.insert(request) {
+                asked.repeated.push(url);
+            } else if !is_robots {
+                asked.pages += 1;
+            }
+        }
+        asked
     }
 
     pub(super) fn hosts(&self) -> &[Host] {

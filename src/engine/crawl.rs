@@ -226,6 +226,7 @@ impl Crawl {
             let seeds = Seeds {
                 seeds,
                 consent: true,
+                listed: None,
                 reply: None,
             };
             let now = Clock::start().now();

@@ -246,6 +246,7 @@ impl World {
         self.commit(vec![Entry::Seeds(Seeds {
             seeds: seeds.collect(),
             consent: true,
+            listed: None,
             reply: None,
         })]);
     }

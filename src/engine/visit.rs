@@ -480,6 +480,9 @@ pub struct Seeds {
     /// Set if a user gave them with the command, which is consent to visit their hosts at private
     /// addresses. Seeds that arrive in other ways may come from anywhere.
     pub consent: bool,
+    /// The position of the last of them in the list that all shards of the crawl read, if they come
+    /// from there: no shard has to tell another one of them.
+    pub listed: Option<u64>,
     /// Where to reply when they are committed.
     pub reply: Option<oneshot::Sender<SeedsAdded>>,
 }

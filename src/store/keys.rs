@@ -69,6 +69,9 @@ pub mod meta {
     /// Prefix of the URLs of pages of other shards that lead to URLs of this one, by URL id (16
     /// bytes).
     pub const FOREIGN_PAGE: &[u8] = b"foreign-page/";
+    /// Position in the list of seeds of a crawl of several shards up to which this one has admitted
+    /// them (a number).
+    pub const SEEDS_THROUGH: &[u8] = b"seeds-through";
     /// The settings of the last run, to detect changes.
     pub const SETTINGS: &[u8] = b"settings";
     /// Present while every visited page has its row in `Revisits`.

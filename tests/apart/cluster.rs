@@ -3,19 +3,23 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::Path;
 use std::sync::{Arc, Barrier};
 use std::thread;
+use std::time::Instant;
 
 use gleaner::broker::{Broker, Error};
 use rustix::process::Signal;
+use serde_json::{Value, json};
 
 use crate::audit::{canonical, left, rows, simhash};
 use crate::contract;
 use crate::kills::crawl_twice;
-use crate::nats::{Servers, copy};
+use crate::nats::{self, Servers, copy};
 use crate::need::tools;
-use crate::run::{PATIENCE, Place, Running, gleaner};
+use crate::run::{Output, PATIENCE, Place, Running, gleaner, run};
 use crate::web::{ClusterOptions, Web, cluster_web};
 
 pub(crate) fn nats_keeps_the_contract() {
@@ -246,6 +250,24 @@ pub(crate) fn of_writers_that_race_one_wins() {
     });
     assert_eq!(won.iter().sum::<u64>(), ROUNDS, "{won:?}");
     assert_eq!(patiently(|| brokers[0].end("race")), Ok(ROUNDS));
+    // So a person finds it, who is told of all servers.
+    let checked = run(gleaner(&[
+        "cluster",
+        "check",
+        &servers.address("race"),
+        "--rounds",
+        "20",
+    ]));
+    let said = checked.expect(0).stdout;
+    for part in [
+        "one won in 20",
+        "3 of each log",
+        "server-0",
+        "server-1",
+        "server-2",
+    ] {
+        assert!(said.contains(part), "no {part:?} in {said}");
+    }
 }
 
 /// One of three workers is killed, and its shards are gone on with by those that followed them:
@@ -256,17 +278,8 @@ pub(crate) fn workers_of_which_one_is_killed() {
     let settings = directory.path().join("settings.toml");
     let without_delay = format!("{SETTINGS}[politeness]\ndelay = \"0s\"\n");
     fs::write(&settings, without_delay).expect("the directory is ours");
-    let start = |name: &str| {
-        let data = directory.path().join(name);
-        let mut command = gleaner(&["worker", &world.address, &world.seed]);
-        command
-            .args(["--name", name, "--shards", "4", "--dead", "5s"])
-            .arg("--data-dir")
-            .arg(data)
-            .arg("--config")
-            .arg(&settings);
-        Running::start(command)
-    };
+    create(&world, &settings, "4").expect(0);
+    let start = |name: &str| worker(&world, directory.path(), name, &[]);
     let (a, b, c) = (start("a"), start("b"), start("c"));
     world.wait(80);
     a.signal(Signal::KILL);
@@ -292,4 +305,214 @@ pub(crate) fn workers_of_which_one_is_killed() {
     }
     let expected = of(&undisturbed.data());
     assert_eq!(found, expected);
+}
+
+/// Creates the crawl of a world, in so many shards.
+fn create(world: &World, settings: &Path, shards: &str) -> Output {
+    let mut command = gleaner(&["cluster", "create", &world.address, &world.seed]);
+    command.args(["--shards", shards, "--config"]).arg(settings);
+    run(command)
+}
+
+/// Starts a worker of the crawl of a world. Others take it for dead soon.
+fn worker(world: &World, place: &Path, name: &str, arguments: &[&str]) -> Running {
+    let mut command = gleaner(&["worker", &world.address, "--name", name, "--machine", name]);
+    command.args(["--dead", "5s", "--data-dir"]);
+    command.arg(place.join(name)).args(arguments);
+    Running::start(command)
+}
+
+/// A command of `gleaner cluster` about the crawl of a world.
+fn cluster(world: &World, command: &[&str], arguments: &[&str]) -> Output {
+    let words = [&["cluster"], command, &[&world.address], arguments].concat();
+    run(gleaner(&words))
+}
+
+/// From nothing to a crawl that is over, by the commands that a person gives.
+pub(crate) fn a_person_creates_watches_and_steers_a_cluster() {
+    let world = World::new(0xface);
+    let directory = tempfile::tempdir().expect("there is a directory for temporary files");
+    let settings = directory.path().join("settings.toml");
+    let patient = format!("{SETTINGS}[politeness]\ndelay = \"20ms\"\n");
+    fs::write(&settings, patient).expect("the directory is ours");
+    let file = settings.to_str().expect("temporary paths are ASCII");
+    let tell = |command: &[&str], arguments: &[&str]| cluster(&world, command, arguments);
+
+    // Before there is one.
+    tell(&["status"], &[])
+        .expect(2)
+        .says(&["knows no crawl", "gleaner cluster create"]);
+    let checked = tell(&["check"], &["--rounds", "50"]).expect(0);
+    assert!(checked.stdout.contains("one won in 50"), "{checked:#?}");
+    assert!(checked.stdout.contains("sync_interval"), "{checked:#?}");
+    create(&world, &settings, "1")
+        .expect(1)
+        .says(&["2 to 256 shards"]);
+    create(&world, &settings, "4")
+        .expect(0)
+        .says(&["created: 1 seed, 4 shards"]);
+    create(&world, &settings, "4")
+        .expect(1)
+        .says(&["already, of 4 shards"]);
+
+    // A worker that differs is told how; one with the same file does not.
+    let other = worker(&world, directory.path(), "a", &["--scope", "domain"]).end();
+    other
+        .expect(2)
+        .says(&["crawl.scope is any in the crawl and domain here"]);
+    tell(&["pause"], &[])
+        .expect(0)
+        .says(&["paused; no worker runs now"]);
+    let a = worker(
+        &world,
+        directory.path(),
+        "a",
+        &["--config", file, "--max-shards", "3"],
+    );
+    let b = worker(&world, directory.path(), "b", &[]);
+    let owned = |now: &Value| {
+        let shards = now["shards"].as_array().into_iter().flatten();
+        let settled = |it: &Value| it["is_owned"] == true && it["copies"][0]["is_alive"] == true;
+        shards.fold(0, |sum, it| sum + usize::from(settled(it)))
+    };
+    let now = wait_for(&world, |now| owned(now) == 4);
+    assert_eq!(now["going"], "paused", "{now:#}");
+    assert_eq!(now["sum"]["pages"], 0, "{now:#}");
+    assert_eq!(now["workers"][0]["max_shards"], 3, "{now:#}");
+    let shown = tell(&["status"], &[]).expect(0);
+    assert!(
+        shown.stdout.contains("crawl: paused, 2 workers, 4 shards"),
+        "{shown:#?}"
+    );
+    let checked = tell(&["status"], &["--check"]).expect(1);
+    assert!(
+        checked.stdout.contains("gleaner cluster resume"),
+        "{checked:#?}"
+    );
+    assert_eq!(world.web.requests().len(), 0, "nobody makes visits");
+
+    // One leaves without ending.
+    tell(&["drain"], &["c"])
+        .expect(2)
+        .says(&["has no worker c"]);
+    tell(&["drain"], &["a"]).expect(0);
+    wait_for(&world, |now| {
+        now["workers"][1]["owns"] == json!([0, 1, 2, 3])
+    });
+    tell(&["resume"], &[])
+        .expect(0)
+        .says(&["resumed: 2 workers"]);
+    world.wait(60);
+    tell(&["drain"], &["a", "--undo"]).expect(0);
+    let far = world.web.url(3, "/added-later");
+    tell(&["seeds", "add"], &[&far])
+        .expect(0)
+        .says(&["added: 1 seed"]);
+    world.wait(120);
+    tell(&["stop"], &[]).expect(0);
+    a.end().expect(0).says(&["gleaner cluster resume"]);
+    b.end().expect(0);
+    tell(&["resume"], &[]).expect(0);
+    let (a, b) = (
+        worker(&world, directory.path(), "a", &[]),
+        worker(&world, directory.path(), "b", &[]),
+    );
+    a.end().expect(0).says(&["nothing is left to crawl"]);
+    b.end().expect(0);
+    let now = tell(&["status"], &["--json"]).expect(0).json();
+    assert_eq!(now["is_over"], true, "{now:#}");
+    assert_eq!(now["links"]["waiting"], 0, "{now:#}");
+    let asked = world.web.asked(3);
+    assert_eq!(asked.iter().filter(|it| *it == "/added-later").count(), 1);
+}
+
+/// Asks how the cluster stands until it stands like this.
+fn wait_for(world: &World, what: impl Fn(&Value) -> bool) -> Value {
+    let start = Instant::now();
+    loop {
+        let now = cluster(world, &["status"], &["--json"]).expect(0).json();
+        if what(&now) {
+            return now;
+        }
+        assert!(start.elapsed() < PATIENCE, "{now:#}");
+    }
+}
+
+/// What the demo shows is so: a worker dies in the middle, and nothing is lost.
+pub(crate) fn the_demo_loses_a_worker_and_no_page() {
+    let place = tempfile::tempdir().expect("there is a directory for temporary files");
+    let mut command = gleaner(&["demo", "--cluster", "--json", "--nats-server"]);
+    command.arg(nats::binary(&tools())).arg("--data-dir");
+    command.arg(place.path().join("demo"));
+    let told = run(command).expect(0).json();
+    assert_eq!(told["lost"], 0, "{told:#}");
+    assert_eq!(told["committed"], told["pages"], "{told:#}");
+    let status = &told["status"];
+    assert_eq!(status["is_over"], true, "{told:#}");
+    assert_eq!(status["links"]["waiting"], 0, "{told:#}");
+    let shards = status["shards"].as_array().into_iter().flatten();
+    let mut owners = shards.map(|it| it["owner"].clone());
+    assert!(owners.all(|it| it == "a" || it == "c"), "{told:#}");
+    // Without one there is nothing to show, and the way to get one.
+    let mut without = gleaner(&["demo", "--cluster", "--nats-server", "/nowhere/nats-server"]);
+    without.arg("--data-dir").arg(place.path().join("other"));
+    run(without)
+        .expect(2)
+        .says(&["is no nats-server", "nats.io/download"]);
+}
+
+/// A worker shows its cluster over HTTP: as JSON, as metrics with shard and worker, and as a page.
+pub(crate) fn a_worker_shows_its_cluster() {
+    let world = World::new(0x5406);
+    let place = tempfile::tempdir().expect("there is a directory for temporary files");
+    let settings = place.path().join("settings.toml");
+    fs::write(&settings, SETTINGS).expect("the directory is ours");
+    create(&world, &settings, "4").expect(0);
+    cluster(&world, &["pause"], &[]).expect(0);
+    let listen = ["--listen", "127.0.0.1:0"];
+    let a = worker(&world, place.path(), "a", &listen);
+    let at = a.line_with("listening at http://");
+    let at = at.split("http://").nth(1).expect("it was found");
+    let at = at.trim_end_matches('/');
+    wait_for(&world, |now| {
+        now["workers"][0]["owns"] == json!([0, 1, 2, 3])
+    });
+    let get = |path: &str| -> (u16, String) {
+        let mut stream = TcpStream::connect(at).expect("it listens");
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n"
+        )
+        .expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it is text");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("it has a head");
+        let status = head.split(' ').nth(1).and_then(|it| it.parse().ok());
+        (status.expect("it has a status"), body.to_owned())
+    };
+    let (status, body) = get("/api/v1/workers");
+    assert_eq!(status, 200, "{body}");
+    let now: Value = serde_json::from_str(&body).expect("it is JSON");
+    assert_eq!(
+        (&now["worker"], &now["going"]),
+        (&json!("a"), &json!("paused"))
+    );
+    let (status, body) = get("/metrics");
+    assert_eq!(status, 200, "{body}");
+    let of_shard = "gleaner_cluster_pages_total{shard=\"03\",worker=\"a\"} 0";
+    assert!(body.contains(of_shard), "{body}");
+    assert_eq!(get("/readyz").0, 200);
+    let (status, body) = get("/api/v1/status");
+    assert!(
+        status == 404 && body.contains("\"shared\""),
+        "{status} {body}"
+    );
+    assert!(get("/").1.contains("assets/cluster.js"));
+    // Its shards answer while it runs, as any crawl does.
+    let shard = place.path().join("a/shards/03");
+    let mut report = gleaner(&["report", "--json", "--data-dir"]);
+    report.arg(&shard);
+    assert!(run(report).expect(0).json().is_object());
+    a.signal(Signal::TERM);
+    a.end().expect(0);
 }

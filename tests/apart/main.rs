@@ -104,10 +104,13 @@ fn tests() -> Vec<Test> {
     let hosts = || Need::Network(&hostile_hosts::PRIVATE);
     tests![
         cluster::a_crawl_over_a_log_is_killed_and_resumed: Need::Nats,
+        cluster::a_person_creates_watches_and_steers_a_cluster: Need::Nats,
+        cluster::a_worker_shows_its_cluster: Need::Nats,
         cluster::a_worker_that_was_taken_over_commits_nothing: Need::Nats,
         cluster::an_engine_that_goes_away_and_loses_its_end: Need::Nats,
         cluster::nats_keeps_the_contract: Need::Nats,
         cluster::of_writers_that_race_one_wins: Need::Nats,
+        cluster::the_demo_loses_a_worker_and_no_page: Need::Nats,
         cluster::three_servers_of_which_one_is_killed: Need::Nats,
         cluster::workers_of_which_one_is_killed: Need::Nats,
         console::a_host_that_is_held_gets_no_requests: Need::Browser,
@@ -157,6 +160,7 @@ fn tests() -> Vec<Test> {
         tools::bash_takes_the_completions: Need::Program("bash"),
         tools::bodies_of_duplicates_are_rebuilt_by_other_hands: Need::Python("zstandard"),
         tools::cdxj_indexer_writes_the_same_lines: Need::Python("cdxj_indexer"),
+        tools::files_for_clusters_are_yaml_and_start_workers: Need::Python("yaml"),
         tools::pdftotext_finds_the_text_of_a_pdf: Need::Program("pdftotext"),
         tools::warcio_reads_every_record_and_its_digests: Need::Python("warcio"),
     ]

@@ -325,3 +325,94 @@ pub(crate) fn pdftotext_finds_the_text_of_a_pdf() {
     let text = found.and_then(|page| page["text"].as_str());
     assert_eq!(text.map(str::trim), Some(line), "{pages:#?}");
 }
+
+/// The files for Docker Compose and Kubernetes are what they are to be, and what they give workers
+/// is what a worker takes.
+pub(crate) fn files_for_clusters_are_yaml_and_start_workers() {
+    // As JSON, a document a line; aliases and merges are resolved.
+    const SCRIPT: &str = "import json, sys, yaml\n\
+                          for document in yaml.safe_load_all(open(sys.argv[1])):\n\
+                          \x20   print(json.dumps(document))";
+    let read = |name: &str| {
+        let path = format!("{}/config/{name}", env!("CARGO_MANIFEST_DIR"));
+        let mut command = Command::new(python());
+        command.args(["-c", SCRIPT, &path]);
+        run(prepared(command)).expect(0).json_lines()
+    };
+    let place = tempfile::tempdir().expect("there is a directory for temporary files");
+    // The engine is away, which is noticed behind the arguments.
+    let starts = |arguments: &Value| {
+        let words = arguments.as_array().expect("a list").iter();
+        let words = words.map(|it| it.as_str().expect("a text").to_owned());
+        let words: Vec<String> = words
+            .map(|word| match word.starts_with("nats://") {
+                true => "nats://127.0.0.1:9/crawl".to_owned(),
+                false => word
+                    .replace("$(POD_NAME)", "w")
+                    .replace("$(NODE_NAME)", "m"),
+            })
+            .collect();
+        assert_eq!(words.first().map(String::as_str), Some("worker"));
+        let mut command = gleaner(&words);
+        command.current_dir(place.path());
+        run(command)
+            .expect(1)
+            .says(&["cannot use nats://127.0.0.1:9/crawl"]);
+    };
+    let engine = |text: &str| {
+        for part in [
+            "jetstream {",
+            "max_file_store",
+            "sync_interval: always",
+            "routes",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    };
+
+    let compose = read("compose.yaml");
+    let [compose] = &compose[..] else {
+        panic!("{compose:?}");
+    };
+    for worker in ["w1", "w2", "w3"] {
+        let service = &compose["services"][worker];
+        assert_eq!(service["image"], "gleaner");
+        starts(&service["command"]);
+    }
+    for server in ["n1", "n2", "n3"] {
+        let service = &compose["services"][server];
+        assert!(service["configs"][0]["target"].is_string(), "{service:#}");
+        assert!(compose["volumes"].get(server).is_some());
+    }
+    engine(
+        compose["configs"]["nats"]["content"]
+            .as_str()
+            .expect("a text"),
+    );
+
+    let all = read("statefulset.yaml");
+    let of = |kind: &str, name: &str| {
+        let found = all
+            .iter()
+            .find(|it| it["kind"] == kind && it["metadata"]["name"] == name);
+        found.unwrap_or_else(|| panic!("no {kind} {name}"))
+    };
+    engine(
+        of("ConfigMap", "gleaner-nats")["data"]["nats.conf"]
+            .as_str()
+            .expect("a text"),
+    );
+    for name in ["gleaner-nats", "gleaner-worker"] {
+        let set = &of("StatefulSet", name)["spec"];
+        let labels = &set["template"]["metadata"]["labels"];
+        assert_eq!(&set["selector"]["matchLabels"], labels, "{name}");
+        let service = set["serviceName"].as_str().expect("a name");
+        assert_eq!(
+            &of("Service", service)["spec"]["selector"],
+            labels,
+            "{name}"
+        );
+    }
+    let worker = &of("StatefulSet", "gleaner-worker")["spec"]["template"]["spec"];
+    starts(&worker["containers"][0]["args"]);
+}

@@ -6,18 +6,21 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gleaner::broker::{Broker, Memory};
-use gleaner::cluster::{Times, Worker, WorkerError, WorkerOptions};
-use gleaner::frontier::Shards;
-use gleaner::url::{HostKey, Secret, parse};
+use gleaner::cluster::{
+    ClusterStatus, Going, NewCrawl, Terms, Times, Worker, WorkerError, WorkerOptions, WorkerView,
+    add_seeds, create, drain, set_going,
+};
+use gleaner::frontier::Seed;
+use gleaner::url::parse;
 use gleaner::{Crawl, Ending, RunLimits, StopHandle};
 
 use crate::audit::simhash;
 use crate::following::options;
 use crate::run::{PATIENCE, log};
-use crate::web::{ClusterOptions, Web, cluster_web};
+use crate::web::{Answer, ClusterOptions, Site, Web, cluster_web};
 
 const SHARDS: u16 = 4;
 const HOSTS: usize = 12;
@@ -31,44 +34,102 @@ const TIMES: Times = Times {
     dead: Duration::from_mins(1),
 };
 
-/// A worker on a thread.
-struct Running {
-    stop: StopHandle,
-    thread: JoinHandle<Result<(), WorkerError>>,
+/// A crawl that workers share.
+struct Cluster<'a> {
+    engine: Memory,
+    terms: Terms,
+    place: &'a Path,
 }
 
-impl Running {
-    fn start(engine: &Memory, place: &Path, name: &str, web: &Web) -> Self {
-        let seed = parse(&web.url(0, "/")).expect("a URL");
+impl<'a> Cluster<'a> {
+    /// Creates one that begins at these URLs.
+    fn new<const N: usize>(place: &'a Path, seeds: [String; N]) -> Self {
+        let engine = Memory::start(1 << 20);
+        let new = NewCrawl {
+            shards: SHARDS,
+            copies: 2,
+            ..NewCrawl::default()
+        };
+        let terms = create(&engine, &new, seeds.map(|url| seed(&url))).expect("it is new");
+        Self {
+            engine,
+            terms,
+            place,
+        }
+    }
+
+    fn broker(&self) -> Arc<dyn Broker> {
+        Arc::new(self.engine.connect())
+    }
+
+    fn start(&self, name: &str) -> Running {
         let options = WorkerOptions {
             name: name.to_owned(),
             machine: name.to_owned(),
-            directory: place.join(name),
-            shards: SHARDS,
-            copies: 2,
+            directory: self.place.join(name),
+            crawl_name: "test".to_owned(),
+            terms: self.terms.clone(),
             times: TIMES,
-            secret: Secret::from_bytes([7; Secret::LEN]),
             crawl: options(),
-            // What else there is, one shard tells the other.
-            seeds: Arc::new(move |shard| {
-                let shards = Shards::new(shard, SHARDS).expect("there is such a shard");
-                let own = Some(seed.clone()).filter(|seed| shards.is_own(&HostKey::of(seed)));
-                own.into_iter().map(Into::into).collect()
-            }),
+            max_shards: None,
+            console: None,
         };
-        let broker = Arc::new(engine.connect()) as Arc<dyn Broker>;
-        let worker = Worker::join(broker, options).expect("it can join");
+        let worker = Worker::join(self.broker(), options).expect("it can join");
+        let view = worker.view();
         let stop = StopHandle::new();
         let own = stop.clone();
-        Self {
+        Running {
             stop,
+            view,
             thread: thread::spawn(move || worker.run(&own)),
         }
     }
 
+    /// What the workers of these names have fetched, each URL as often as they have.
+    fn fetched(&self, names: &[&str]) -> BTreeMap<String, usize> {
+        let mut found: BTreeMap<String, usize> = BTreeMap::new();
+        for name in names {
+            let shards = fs::read_dir(self.place.join(name).join("shards"));
+            for shard in shards.expect("it had some") {
+                let shard = shard.expect("the directory can be read").path();
+                for (url, times) in fetched(&shard) {
+                    *found.entry(url).or_default() += times;
+                }
+            }
+        }
+        found
+    }
+}
+
+fn seed(url: &str) -> Seed {
+    parse(url).expect("a URL").into()
+}
+
+/// A worker on a thread.
+struct Running {
+    stop: StopHandle,
+    view: WorkerView,
+    thread: JoinHandle<Result<(), WorkerError>>,
+}
+
+impl Running {
     fn end(self) {
         let ended = self.thread.join().expect("its thread does not panic");
         ended.expect("it ends well");
+    }
+
+    /// Waits until this worker sees the cluster like this.
+    #[track_caller]
+    fn sees(&self, what: impl Fn(&ClusterStatus) -> bool) -> Arc<ClusterStatus> {
+        let start = Instant::now();
+        loop {
+            let status = self.view.status();
+            if let Some(status) = status.as_ref().filter(|status| what(status)) {
+                return Arc::clone(status);
+            }
+            assert!(start.elapsed() < PATIENCE, "{status:#?}");
+            thread::yield_now();
+        }
     }
 }
 
@@ -114,30 +175,116 @@ fn workers_come_and_go_and_fetch_what_one_machine_fetches() {
     assert!(expected.len() > HOSTS * 25, "{}", expected.len());
     web.clear_log();
 
-    let engine = Memory::start(1 << 20);
-    let start = |name| Running::start(&engine, place.path(), name, &web);
-    let (a, b) = (start("a"), start("b"));
+    let cluster = Cluster::new(place.path(), [web.url(0, "/")]);
+    let (a, b) = (cluster.start("a"), cluster.start("b"));
     assert!(web.wait_for_requests(60, PATIENCE), "they begin");
     // One comes, and one leaves: what it owned is gone on with by others.
-    let c = start("c");
+    let c = cluster.start("c");
     assert!(web.wait_for_requests(150, PATIENCE), "they go on");
     a.stop.stop();
     a.end();
+    let view = b.view.clone();
     b.end();
     c.end();
-    let mut found: BTreeMap<String, usize> = BTreeMap::new();
-    for name in ["a", "b", "c"] {
-        let shards = fs::read_dir(place.path().join(name).join("shards"));
-        for shard in shards.expect("it had some") {
-            let shard = shard.expect("the directory can be read").path();
-            for (url, times) in fetched(&shard) {
-                *found.entry(url).or_default() += times;
-            }
-        }
-    }
+    let found = cluster.fetched(&["a", "b", "c"]);
     assert_eq!(pages(&found), pages(&expected));
     for (url, times) in found {
-        let alone = expected.get(&url).copied().unwrap_or(1);
-        assert!(times <= alone, "{url}: {times}");
+        let once = expected.get(&url).copied().unwrap_or(1);
+        assert!(times <= once, "{url}: {times}");
     }
+    // What the workers tell is what they have done.
+    let now = view.status().expect("it has looked");
+    assert!(now.is_over, "{now:#?}");
+    assert_eq!(now.sum.queued, 0, "{now:#?}");
+    assert_eq!(now.links.waiting, 0, "{now:#?}");
+    assert!(now.links.sent > 0, "{now:#?}");
+    assert!(now.sum.pages > HOSTS as u64 * 20, "{now:#?}");
+}
+
+/// A web of hosts that lead nowhere.
+fn islands() -> Web {
+    let page = |host: usize, number: usize| {
+        let text =
+            format!("<title>{host}</title><p>Page {number} of island {host}, which is its own.");
+        Answer::html(text)
+    };
+    let island = |host| {
+        Site::new()
+            .page("/", page(host, 0))
+            .page("/far", page(host, 1))
+    };
+    Web::start_at(NET, (0..HOSTS).map(island).collect())
+}
+
+fn roots(web: &Web, hosts: std::ops::Range<usize>, path: &str) -> Vec<Seed> {
+    hosts.map(|host| seed(&web.url(host, path))).collect()
+}
+
+/// Seeds that are added from another machine are admitted once, also to shards in which nothing was
+/// left to do.
+#[test]
+fn seeds_are_added_from_anywhere_and_admitted_once() {
+    let web = islands();
+    let place = tempfile::tempdir().expect("there is a directory for temporary files");
+    let cluster = Cluster::new(place.path(), [web.url(0, "/")]);
+    set_going(&cluster.engine, Going::Paused).expect("it answers");
+    let (a, b) = (cluster.start("a"), cluster.start("b"));
+    a.sees(|now| now.shards.iter().all(|shard| shard.is_owned));
+    // While nobody makes visits, and twice.
+    for _ in 0..2 {
+        add_seeds(&cluster.engine, roots(&web, 0..HOSTS, "/")).expect("it answers");
+    }
+    set_going(&cluster.engine, Going::Running).expect("it answers");
+    a.end();
+    b.end();
+    assert!((0..HOSTS).all(|host| web.asked(host).contains(&"/".to_owned())));
+    // When all is over, for the workers that come then.
+    add_seeds(&cluster.engine, roots(&web, 0..HOSTS, "/far")).expect("it answers");
+    let (a, b) = (cluster.start("a"), cluster.start("b"));
+    a.end();
+    b.end();
+    for (url, times) in cluster.fetched(&["a", "b"]) {
+        assert_eq!(times, 1, "{url}");
+    }
+    for host in 0..HOSTS {
+        let asked = web.asked(host);
+        let of = |path: &str| asked.iter().filter(|it| *it == path).count();
+        assert_eq!((of("/"), of("/far")), (1, 1), "host {host}: {asked:?}");
+    }
+}
+
+/// A crawl that people hold makes no requests; a worker that is drained gives all away and stays;
+/// workers of a crawl that is stopped end, and those that come wait.
+#[test]
+fn people_pause_drain_stop_and_resume() {
+    let web = islands();
+    let place = tempfile::tempdir().expect("there is a directory for temporary files");
+    let cluster = Cluster::new(place.path(), [web.url(0, "/")]);
+    let broker = cluster.broker();
+    set_going(&*broker, Going::Paused).expect("it answers");
+    let (a, b) = (cluster.start("a"), cluster.start("b"));
+    // Each follows what the other one owns.
+    a.sees(|now| {
+        now.shards
+            .iter()
+            .all(|it| it.is_owned && !it.copies.is_empty())
+    });
+    assert_eq!(web.requests().len(), 0, "nobody makes visits");
+    assert_eq!(drain(&broker, "nobody", true), Ok(None));
+    assert_eq!(drain(&broker, "a", true), Ok(Some(true)));
+    let now = a.sees(|now| now.shards.iter().all(|it| it.owner.as_deref() == Some("b")));
+    assert!(now.workers.iter().any(|it| it.name == "a" && it.is_drained));
+    assert_eq!(drain(&broker, "a", false), Ok(Some(true)));
+    b.sees(|now| now.workers.iter().all(|it| it.owns.len() == 2));
+    set_going(&*broker, Going::Stopped).expect("it answers");
+    a.end();
+    b.end();
+    let (a, b) = (cluster.start("a"), cluster.start("b"));
+    let now = a.sees(|now| now.workers.iter().all(|it| it.is_leaving));
+    assert_eq!(now.going, Going::Stopped);
+    assert_eq!(web.requests().len(), 0, "nobody makes visits");
+    set_going(&*broker, Going::Running).expect("it answers");
+    a.end();
+    b.end();
+    assert_eq!(web.asked(0), ["/"]);
 }

@@ -17,7 +17,7 @@ const VARIABLE: &str = "TEST_NATS_SERVER";
 
 /// The nats-server: what the variable names, what `tests/tools/install` installed, or what is in
 /// the path.
-fn binary(tools: &Path) -> PathBuf {
+pub(crate) fn binary(tools: &Path) -> PathBuf {
     if let Some(named) = std::env::var_os(VARIABLE) {
         return named.into();
     }

@@ -1,6 +1,8 @@
 //! `gleaner demo`: crawls the built-in web and explains the results. It is the first command for
 //! newcomers: it needs no setup and shows most of what gleaner does.
 
+mod cluster;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +20,8 @@ use crate::engine::{Crawl, Ending, RunLimits, StopHandle};
 #[command(after_help = "Examples:
   gleaner demo
   gleaner demo --data-dir my-demo
-  gleaner demo --json | jq '.hosts[].pages[] | select(.original)'")]
+  gleaner demo --json | jq '.hosts[].pages[] | select(.original)'
+  gleaner demo --cluster                    three workers, one of which is killed")]
 pub(crate) struct Arguments {
     /// Data directory for the demo, which must be new or empty [default: a new temporary directory]
     #[arg(long, value_name = "DIR")]
@@ -26,6 +29,12 @@ pub(crate) struct Arguments {
     /// Print one JSON object instead of the explanation
     #[arg(long)]
     json: bool,
+    /// Let three workers crawl a web together, and kill one in the middle; needs a nats-server
+    #[arg(long)]
+    cluster: bool,
+    /// The nats-server, 2.10.26 or newer [default: that in the PATH]
+    #[arg(long, value_name = "PATH", requires = "cluster")]
+    nats_server: Option<PathBuf>,
 }
 
 pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
@@ -33,6 +42,10 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         Some(path) => own_directory(path)?,
         None => new_directory()?,
     };
+    if arguments.cluster {
+        let server = arguments.nats_server.as_deref();
+        return cluster::run(&data_dir, server, arguments.json, screen);
+    }
     let server = demo::serve().context("cannot serve the built-in web on 127.0.0.1")?;
     let stop = StopHandle::new();
     signals::listen(stop.clone(), screen.clone())?;

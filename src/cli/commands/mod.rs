@@ -2,6 +2,7 @@
 
 mod demo;
 
+mod cluster;
 mod control;
 mod crawl;
 mod daemon;
@@ -44,8 +45,13 @@ pub(super) enum Command {
     /// Crawl continuously: revisit pages and accept new seeds while running
     Daemon(daemon::Arguments),
     /// Crawl some shards of a crawl that several workers share
-    #[command(hide = true)]
     Worker(crawl::worker::Arguments),
+    /// Create, watch and steer a crawl that several workers share
+    #[command(
+        subcommand,
+        after_help = "Example:\n  gleaner cluster status nats://127.0.0.1/news"
+    )]
+    Cluster(cluster::Cluster),
     /// Pause a running crawl, or one host
     Pause(control::Pause),
     /// Resume a paused crawl, or one host
@@ -119,6 +125,7 @@ impl Command {
         match self {
             Self::Crawl(arguments) => arguments.quiet,
             Self::Daemon(arguments) => arguments.quiet,
+            Self::Worker(arguments) => arguments.quiet,
             _ => false,
         }
     }
@@ -139,6 +146,7 @@ impl Command {
             Self::Crawl(arguments) => crawl::run(&arguments, screen),
             Self::Daemon(arguments) => daemon::run(&arguments, screen),
             Self::Worker(arguments) => crawl::worker::run(&arguments, screen),
+            Self::Cluster(command) => cluster::run(&command, screen),
             Self::Pause(arguments) => control::pause(&arguments),
             Self::Resume(arguments) => control::resume(&arguments),
             Self::Stop(arguments) => control::stop(&arguments),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use super::super::tells::Figures;
 use super::*;
 use crate::broker::Memory;
 
@@ -234,4 +235,33 @@ proptest! {
         world.pass(20);
         world.check();
     }
+}
+
+#[test]
+fn a_round_waits_for_shards_that_have_not_read_the_same_seeds() {
+    let look = Look {
+        is_idle: true,
+        ..Look::default()
+    };
+    let beat = |shard: u16, seeds_through: u64| Beat {
+        tells: Tells {
+            figures: BTreeMap::from([(
+                shard,
+                Figures {
+                    seeds_through,
+                    ..Default::default()
+                },
+            )]),
+            ..Tells::default()
+        },
+        ..Beat::default()
+    };
+    let is_round = |seeds: [u64; 2]| {
+        let beats = [beat(0, seeds[0]), beat(1, seeds[1])];
+        let alive = BTreeMap::from([("a", &beats[0]), ("b", &beats[1])]);
+        let looks = [Some(("a", &look)), Some(("b", &look))];
+        round(&looks, &alive, &BTreeMap::new()).is_some()
+    };
+    assert!(is_round([3, 3]));
+    assert!(!is_round([3, 2]));
 }

@@ -6,6 +6,7 @@
 
 mod process;
 mod rising;
+mod worker;
 
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use prometheus_client::registry::Registry;
 
 use self::process::Process;
 use self::rising::Rising;
+pub(super) use self::worker::text_of as text_of_worker;
 use crate::engine::{Durations, Limit, Watch, free_bytes};
 
 /// The content type of what [`Metrics::text`] returns.

@@ -1,6 +1,7 @@
 //! Tests of the metrics: names, types and labels, as docs/operations.md lists them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::*;
 use crate::engine::testing::{World, html};
@@ -84,12 +85,10 @@ fn crawled(hosts: usize) -> (World, Scrape) {
     (world, scrape)
 }
 
-#[test]
-fn metrics_have_the_names_and_types_that_are_documented() {
-    let (_world, scrape) = crawled(3);
+/// The metrics that docs/operations.md lists, with their types.
+fn documented() -> BTreeMap<String, String> {
     let docs = include_str!("../../../docs/operations.md");
-    let documented: BTreeMap<String, String> = docs
-        .lines()
+    docs.lines()
         .filter_map(|line| {
             let mut cells = line.strip_prefix("| `")?.split(" | ");
             let name = cells.next()?.trim_end_matches('`');
@@ -97,12 +96,42 @@ fn metrics_have_the_names_and_types_that_are_documented() {
             let is_metric = name.starts_with("gleaner_") || name.starts_with("process_");
             is_metric.then(|| (name.to_owned(), cells.next().unwrap_or_default().to_owned()))
         })
+        .collect()
+}
+
+#[test]
+fn a_worker_has_metrics_of_its_shards_and_copies() {
+    let now = crate::cluster::ClusterStatus::example();
+    let text = text_of_worker("a", Arc::new(now), false);
+    let scrape = parse(std::str::from_utf8(&text).expect("it is text"));
+    let is = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-9, "{value}");
+    let own = "shard=\"00\",worker=\"a\"";
+    is(scrape.value("gleaner_cluster_pages_total", own), 100.0);
+    is(scrape.value("gleaner_cluster_links_waiting", own), 1.0);
+    let copy = "shard=\"01\",worker=\"a\"";
+    is(scrape.value("gleaner_cluster_copy_lag", copy), 0.0);
+    is(scrape.value("gleaner_cluster_workers", ""), 2.0);
+    // What others own, they tell.
+    let mut labels = scrape.samples.iter().map(|(_, labels, _)| labels);
+    assert!(!labels.any(|it| it.contains("worker=\"b\"")));
+    let documented: BTreeMap<String, String> = documented()
+        .into_iter()
+        .filter(|(name, _)| name.starts_with("gleaner_cluster_"))
         .collect();
+    let mut kinds = scrape.kinds.clone();
+    kinds.retain(|name, _| name.starts_with("gleaner_cluster_"));
+    assert_eq!(kinds, documented);
+}
+
+#[test]
+fn metrics_have_the_names_and_types_that_are_documented() {
+    let (_world, scrape) = crawled(3);
+    let documented = documented();
     let scraped = &scrape.kinds;
     let counters = scraped.iter().filter(|(_, kind)| *kind == "counter");
     assert!(counters.clone().count() > 10);
     assert!(counters.clone().all(|(name, _)| name.ends_with("_total")));
-    // Those of files that leave are there only where files leave.
+    // Those of files that leave are there only where files leave, and those of workers there.
     let missing: Vec<_> = documented
         .iter()
         .filter(|it| scraped.get(it.0) != Some(it.1))
@@ -110,7 +139,8 @@ fn metrics_have_the_names_and_types_that_are_documented() {
     assert!(
         missing
             .iter()
-            .all(|it| it.0.starts_with("gleaner_handover_")),
+            .all(|it| it.0.starts_with("gleaner_handover_")
+                || it.0.starts_with("gleaner_cluster_")),
         "{missing:?}"
     );
     let unsaid: Vec<_> = scraped

@@ -5,13 +5,14 @@ import { Component, html, render, useEffect, useRef, useState } from './preact.j
 import { post, saved } from './api.js';
 import { enter, now, refresh, start, useLive } from './live.js';
 import { count, day, plain, span, words } from './format.js';
-import { Badge, Command, commandOf, Icon, Notes, run, Window } from './parts.js';
+import { Badge, Brand, Command, commandOf, Icon, Notes, run, Window } from './parts.js';
 import { Overview } from './overview.js';
 import { Hosts } from './hosts.js';
 import { Duplicates } from './duplicates.js';
 import { NotFetched } from './not_fetched.js';
 import { UrlPage } from './url.js';
 import { Pages } from './pages.js';
+import { ClusterPage } from './cluster.js';
 
 const PAGES = [
   { key: '', name: 'Overview', view: Overview, isSaved: true },
@@ -121,10 +122,7 @@ function Head({ live, current, onOpen }) {
   const isPaused = state.key === 'paused' || status?.gauges?.limit === 'paused';
   const pause = () => run(() => post(isPaused ? 'resume' : 'pause'), isPaused ? 'Requests are made again.' : 'Paused: no new requests are made.').then(refresh);
   return html`<header class="top"><div class="band">
-    <a class="brand" href="#/" aria-label="gleaner, overview"><svg viewBox="0 0 32 32" aria-hidden="true">
-      <rect width="32" height="32" rx="8" /><path class="stalk" d="M16 27V9" />
-      <path class="grain" d="M16 14c-4 0-6-2-6-5 4 0 6 2 6 5zM16 14c4 0 6-2 6-5-4 0-6 2-6 5zM16 20.500c-4 0-6-2-6-5 4 0 6 2 6 5zM16 20.500c4 0 6-2 6-5-4 0-6 2-6 5zM16 8c-1.800-1.800-1.800-3.200 0-5 1.800 1.800 1.800 3.200 0 5z" /></svg>
-      <span>gleaner</span></a>
+    <${Brand} />
     <nav aria-label="Pages">${PAGES.filter((page) => !page.isUnlisted || page === current).map((page) => html`<a key=${page.key} href=${`#/${page.key}`} aria-current=${page === current ? 'page' : null}>
       ${page.name}</a>`)}</nav>
     ${!saved && html`<form class="find" role="search" onSubmit=${find}>
@@ -191,6 +189,7 @@ function App() {
     document.title = `${mark}${at.page.name} – gleaner`;
   }, [at.page, state.level]);
   if (live.needsToken) return html`<${Token} />`;
+  if (live.error?.code === 'shared') return html`<${ClusterPage} />`;
   const View = at.page.view;
   return html`<a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); main.current.focus(); }}>Skip to the content</a>
     <${Head} live=${live} current=${at.page} onOpen=${setOpen} />

@@ -36,6 +36,14 @@ export function Icon({ name }) {
     <path d=${ICONS[name]} /></svg>`;
 }
 
+// The name and its sign.
+export function Brand() {
+  return html`<a class="brand" href="#/" aria-label="gleaner, overview"><svg viewBox="0 0 32 32" aria-hidden="true">
+      <rect width="32" height="32" rx="8" /><path class="stalk" d="M16 27V9" />
+      <path class="grain" d="M16 14c-4 0-6-2-6-5 4 0 6 2 6 5zM16 14c4 0 6-2 6-5-4 0-6 2-6 5zM16 20.500c-4 0-6-2-6-5 4 0 6 2 6 5zM16 20.500c4 0 6-2 6-5-4 0-6 2-6 5zM16 8c-1.800-1.800-1.800-3.200 0-5 1.800 1.800 1.800 3.200 0 5z" /></svg>
+      <span>gleaner</span></a>`;
+}
+
 // A word on how something stands: its form says it too, not the colour alone.
 export function Badge({ level = 'idle', children }) {
   return html`<span class=${`badge ${level}`}><${Icon} name=${level} />${children}</span>`;

@@ -38,9 +38,13 @@ pub(in crate::console) async fn healthz() -> Health {
 
 /// A crawl that is paused is ready: it does as it was told.
 pub(in crate::console) async fn readyz(State(shared): State<Shared>) -> Health {
-    let reason = match shared.crawl() {
-        Err(_) => Some("the crawl is being opened"),
-        Ok(crawl) => {
+    let reason = match (shared.crawl(), shared.sharing.load_full()) {
+        (Err(_), Some(worker)) if worker.view.is_engine_away() => {
+            Some("the engine of the cluster does not answer")
+        }
+        (Err(_), Some(worker)) if worker.view.status().is_some() => None,
+        (Err(_), _) => Some("the crawl is being opened"),
+        (Ok(crawl), _) => {
             let handles = &crawl.handles;
             match handles.watch.gauges().limit {
                 _ if handles.stop.is_stopped() => Some("the run is ending"),

@@ -9,6 +9,7 @@ pub(super) mod questions;
 pub(super) mod status;
 pub(super) mod steer;
 pub(super) mod trust;
+pub(super) mod workers;
 
 use std::time::Duration;
 

@@ -10,11 +10,11 @@ use crate::engine::visit::Seeds;
 use crate::fetch::{Authority, Guard};
 use crate::frontier::{QueuedUrl, Remembrance, Seed};
 use crate::rows::LostSeed;
-use crate::store::{Table, keys};
+use crate::store::{self, Table, keys};
 use crate::url::{HostKey, Url, UrlId};
 
 /// Admits seeds, whose scope was added before, and returns the reply for whoever waits. All shards
-/// hear of those that are new, unless another one has told this one of them.
+/// hear of those that are new, unless another one has told this one of them, or all read them.
 pub(crate) fn admit_seeds(
     gate: &Gate,
     seeds: &Seeds,
@@ -22,6 +22,14 @@ pub(crate) fn admit_seeds(
     group: &mut Group<'_>,
 ) -> Result<SeedsAdded, Error> {
     let mut added = SeedsAdded::default();
+    let is_told = is_told || seeds.listed.is_some();
+    if let Some(position) = seeds.listed {
+        let row = store::encode(&position);
+        group
+            .set
+            .batch
+            .put(Table::Meta, keys::meta::SEEDS_THROUGH, row);
+    }
     for seed in &seeds.seeds {
         let (id, host) = (gate.identity.id(&seed.url), HostKey::of(&seed.url));
         if !gate.shards.is_one() && !is_told {

@@ -8,10 +8,10 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{Arrived, Counts, Look, Parcel, ParcelError, waiting};
 use crate::engine::Error;
-use crate::engine::messages::Over;
+use crate::engine::messages::{Over, SeedsAdded};
 use crate::engine::ring::control::Command;
-use crate::frontier::Shards;
-use crate::store::Store;
+use crate::frontier::{Seed, Shards};
+use crate::store::{Store, Table, decode, keys};
 
 /// The post of a shard whose crawl runs, or is about to. Cheap to clone.
 #[derive(Clone)]
@@ -58,6 +58,27 @@ impl Post {
     /// Which shard it is.
     pub fn shards(&self) -> Shards {
         self.shards
+    }
+
+    /// Returns the position in the list of seeds of the crawl up to which this shard has admitted
+    /// them; 0 if it has read none. Reads the store, so it blocks.
+    pub fn seeds_through(&self) -> Result<u64, Error> {
+        let store = self.store.upgrade().ok_or(Over)?;
+        let row = store.get(Table::Meta, keys::meta::SEEDS_THROUGH)?;
+        let row = row.map(|row| decode(Table::Meta, &row)).transpose()?;
+        Ok(row.unwrap_or_default())
+    }
+
+    /// Admits seeds of the list of the crawl, of which the last is at `position`; all shards are
+    /// given all of them. Returns when that is committed: the position in the same batch.
+    pub async fn add_seeds(&self, seeds: Vec<Seed>, position: u64) -> Result<SeedsAdded, Over> {
+        let added = self.ask(|reply| Command::AddSeeds {
+            seeds,
+            consent: true,
+            listed: Some(position),
+            reply,
+        });
+        added.await
     }
 
     /// Returns what waits for the shard `to` behind number `after`, at most so many bytes, but one

@@ -366,6 +366,7 @@ fn seeds_are_known_everywhere_and_queued_by_their_shard() {
         let seeds = Seeds {
             seeds: seeds.clone(),
             consent: false,
+            listed: None,
             reply: None,
         };
         crawl.world(2).commit(vec![Entry::Seeds(seeds)]);

@@ -39,6 +39,8 @@ pub(crate) enum Command {
         seeds: Vec<Seed>,
         /// Set if a user gave them to this crawl.
         consent: bool,
+        /// Where they stand in the list of the crawl, if they come from there.
+        listed: Option<u64>,
         /// Where to send the reply.
         reply: oneshot::Sender<SeedsAdded>,
     },
@@ -138,6 +140,7 @@ impl Control {
         let added = self.ask(|reply| Command::AddSeeds {
             seeds,
             consent,
+            listed: None,
             reply,
         });
         added.await

@@ -331,11 +331,13 @@ impl Scheduler {
             Command::AddSeeds {
                 seeds,
                 consent,
+                listed,
                 reply,
             } => self.enter(
                 Entry::Seeds(Seeds {
                     seeds,
                     consent,
+                    listed,
                     reply: Some(reply),
                 }),
                 tasks,

@@ -50,7 +50,12 @@ pub(super) const ROOMS: [(&str, &[&str]); 29] = [
         ],
     ),
     ("control", &["url", "seeds", "fetch", "engine", "inspect"]),
-    ("cluster", &["broker", "url", "store", "frontier", "engine"]),
+    (
+        "cluster",
+        &[
+            "units", "broker", "url", "store", "frontier", "seeds", "engine", "control",
+        ],
+    ),
     ("demo", &["url", "frontier", "fetch", "engine", "config"]),
     (
         "corpus",
@@ -65,7 +70,7 @@ pub(super) const ROOMS: [(&str, &[&str]); 29] = [
     (
         "console",
         &[
-            "url", "page", "dedup", "frontier", "engine", "inspect", "control", "export",
+            "url", "page", "dedup", "frontier", "engine", "inspect", "control", "cluster", "export",
         ],
     ),
     (

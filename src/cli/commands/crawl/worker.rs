@@ -1,68 +1,86 @@
-//! `gleaner worker`: crawls some shards of a crawl that other workers share. For tests so far: what
-//! shards hold in common besides links is not compared yet.
+//! `gleaner worker`: crawls some shards of a crawl that several workers share.
 
+use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Context;
+use anyhow::Context as _;
 use clap::Args;
 
-use super::SeedArguments;
+use super::console;
 use crate::broker::{Address, Nats};
-use crate::cli::commands::config::SettingFlags;
+use crate::cli::commands::cluster::found;
+use crate::cli::commands::config::{self, SettingFlags};
 use crate::cli::output::Screen;
-use crate::cli::{Failure, signals};
-use crate::cluster::{Times, Worker, WorkerOptions, create};
-use crate::config::Span;
+use crate::cli::words::count;
+use crate::cli::{Failure, help, signals};
+use crate::cluster::{Going, Times, Worker, WorkerOptions};
+use crate::config::{Span, Unlike, joined};
+use crate::console::Sharing;
 use crate::engine::StopHandle;
-use crate::frontier::{RevisitPolicy, Seed, Shards};
-use crate::url::HostKey;
+use crate::frontier::RevisitPolicy;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
-  gleaner worker nats://127.0.0.1/news http://127.0.0.1:8000/ --name a --data-dir a")]
+#[command(after_help = "Examples:
+  gleaner worker nats://127.0.0.1/news --data-dir w1
+  gleaner worker nats://n1,n2,n3/news --data-dir /data/news --max-shards 8 --max-memory 8GiB
+
+Settings are those of the crawl. `--config` and flags are for what each machine has of its own, such
+as state.max_memory and fetch.proxy, and for credentials; another value for what all workers must
+have is refused. SIGTERM and SIGINT let it give its shards to the others and end.")]
 pub(crate) struct Arguments {
     /// The engine and the name of the crawl
     #[arg(value_name = "nats://SERVER,SERVER/NAME")]
     address: Address,
-    /// Directory of this worker's shards
+    /// Directory of this worker's shards: each is a data directory, in DIR/shards
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
-    /// Name of this worker
+    /// Name of this worker, which no other one has [default: that of the machine and of the data
+    /// directory]
     #[arg(long)]
-    name: String,
-    /// Machine that it runs on; copies of a shard are on different ones
+    name: Option<String>,
+    /// Machine that it runs on; copies of a shard are on different ones [default: its host name]
     #[arg(long, value_name = "NAME")]
     machine: Option<String>,
-    /// Shards of the crawl, fixed by the first worker
-    #[arg(long, value_name = "N", default_value_t = 16)]
-    shards: u16,
-    /// Copies of each shard, that of its owner included
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    copies: usize,
-    /// Time after which a worker that says nothing is taken for dead
-    #[arg(long, value_name = "DURATION")]
+    /// Maximum number of shards that it is to own [default: none]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    max_shards: Option<u16>,
+    /// Time after which a worker that says nothing is taken for dead, for tests; all workers of a
+    /// crawl need the same
+    #[arg(long, hide = true, value_name = "DURATION")]
     dead: Option<Span>,
-    #[command(flatten)]
-    seeds: SeedArguments,
+    /// Print only errors and hints to standard error
+    #[arg(help_heading = help::SETTINGS, long, short)]
+    pub(in crate::cli::commands) quiet: bool,
     #[command(flatten)]
     settings: SettingFlags,
 }
 
 pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
     let effective = arguments.settings.load(None)?;
-    let mut crawl = effective.config.options()?;
-    // A crawl that ends when nothing is left visits each page once.
-    crawl.revisit = RevisitPolicy::off();
-    let seeds = arguments.seeds.sources()?;
-    let seeds: Vec<Seed> = seeds.seeds().collect::<Result<_, _>>()?;
+    let (machine, name) = names(arguments)?;
     let stop = StopHandle::new();
     signals::listen(stop.clone(), screen.clone())?;
     let address = &arguments.address;
     let broker = Nats::connect(address).with_context(|| format!("cannot use {address}"))?;
     let broker = Arc::new(broker);
-    let count = arguments.shards;
-    let secret = create(&*broker, count).with_context(|| format!("cannot use {address}"))?;
+    let terms = found(address, &*broker)?;
+    let config = joined(&effective, &terms.settings).map_err(|unlike| Failure::Usage {
+        message: unlike.to_string(),
+        hint: match unlike {
+            Unlike::Given(_) => Some(
+                "all workers have the settings that the crawl was created with; leave these away",
+            ),
+            _ => None,
+        },
+    })?;
+    let mut crawl = config.options()?;
+    config::sign_uploads(&config, &mut crawl)?;
+    crawl.policies.block(config.read_block_lists()?);
+    crawl.fetch.login = config::login(&config, screen)?;
+    config::converters(&config)?;
+    // A crawl that ends when nothing is left visits each page once.
+    crawl.revisit = RevisitPolicy::off();
     let times = arguments
         .dead
         .as_ref()
@@ -71,26 +89,83 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> R
             right: dead.0 * 7 / 10,
             dead: dead.0,
         });
-    let machine = arguments.machine.as_ref().unwrap_or(&arguments.name);
+    let console = console::open(&config, screen)?;
     let options = WorkerOptions {
-        name: arguments.name.clone(),
-        machine: machine.clone(),
+        name: name.clone(),
+        machine,
         directory: arguments.data_dir.clone(),
-        shards: count,
-        copies: arguments.copies,
+        crawl_name: address.name().to_owned(),
+        terms,
         times,
-        secret,
         crawl,
-        seeds: Arc::new(move |shard| {
-            let Ok(shards) = Shards::new(shard, count) else {
-                return Vec::new();
-            };
-            let own = seeds
-                .iter()
-                .filter(|seed| shards.is_own(&HostKey::of(&seed.url)));
-            own.cloned().collect()
-        }),
+        max_shards: arguments.max_shards,
+        console: config.daemon.address().map(ToString::to_string),
     };
     let worker = Worker::join(broker, options).map_err(anyhow::Error::from)?;
-    Ok(worker.run(&stop).map_err(anyhow::Error::from)?)
+    let view = worker.view();
+    if let Some(console) = &console {
+        console.show_worker(Sharing {
+            view: view.clone(),
+            worker: name.clone(),
+            address: address.to_string(),
+            directory: arguments.data_dir.clone(),
+        });
+    }
+    screen.say(&format!(
+        "worker {name} of {address}; `gleaner cluster status {address}` shows all"
+    ));
+    worker.run(&stop).map_err(anyhow::Error::from)?;
+    if let Some(now) = view.status() {
+        let pages = count(now.sum.pages, "page");
+        screen.say(&match (now.is_over, now.going) {
+            (true, _) => format!("nothing is left to crawl: {pages} in all"),
+            (_, Going::Stopped) => {
+                "the crawl is stopped; `gleaner cluster resume` lets it go on".to_owned()
+            }
+            _ => format!("worker {name} has ended; the crawl has {pages} so far"),
+        });
+    }
+    Ok(())
+}
+
+/// The machine, and the name of the worker.
+fn names(arguments: &Arguments) -> Result<(String, String), Failure> {
+    let machine = match &arguments.machine {
+        Some(machine) => machine.clone(),
+        None => host_name(),
+    };
+    let name = match &arguments.name {
+        Some(name) => name.clone(),
+        None => {
+            let path = std::path::absolute(&arguments.data_dir).map_err(anyhow::Error::from)?;
+            let directory = path.file_name().map(|it| it.to_string_lossy().into_owned());
+            format!("{machine}-{}", plain(&directory.unwrap_or_default()))
+        }
+    };
+    // It is the name of a row of the engine, and of files.
+    if name.is_empty() || name != plain(&name) {
+        return Err(Failure::usage(format!(
+            "--name {name:?}: a worker's name has letters, digits, `-` and `_`"
+        )));
+    }
+    Ok((machine, name))
+}
+
+/// What Linux calls the machine.
+fn host_name() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    match plain(name.trim()) {
+        name if name.is_empty() => "machine".to_owned(),
+        name => name,
+    }
+}
+
+/// A name of letters, digits, `-` and `_`.
+fn plain(name: &str) -> String {
+    let letters = name.chars().map(|letter| match letter {
+        '-' | '_' => letter,
+        _ if letter.is_ascii_alphanumeric() => letter,
+        _ => '-',
+    });
+    letters.collect()
 }

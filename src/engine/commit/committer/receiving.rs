@@ -54,6 +54,7 @@ impl Committer {
             let seeds = Seeds {
                 seeds: part.iter().filter_map(seed_in).collect(),
                 consent,
+                listed: None,
                 reply: None,
             };
             return self.commit_seeds(seeds, Some((from, through)), now);

@@ -1,0 +1,99 @@
+//! `gleaner cluster`: a crawl that several workers share, by the engine that they share. Each of
+//! its commands can be given from any machine that reaches the engine.
+
+mod check;
+mod create;
+mod status;
+mod steer;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+
+use crate::broker::{Address, Broker, Nats};
+use crate::cli::Failure;
+use crate::cli::output::Screen;
+use crate::cluster::{Terms, terms};
+
+/// Time in which a worker says something new, or is taken for gone: more than two beats.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Cluster {
+    /// Create a crawl: its settings, its seeds, and into how many shards it is cut
+    Create(Box<create::Arguments>),
+    /// Show how it stands: workers, shards, copies, links, pages, and what needs attention
+    Status(status::Arguments),
+    /// Check whether the engine can be relied on, and say what to set
+    Check(check::Arguments),
+    /// Let a worker give its shards to the others, and stay without
+    Drain(steer::Drain),
+    /// Let all workers make no visits until `resume`
+    Pause(steer::Pause),
+    /// Let a crawl go on that was paused or stopped
+    Resume(steer::Resume),
+    /// Let all workers end; those that are started wait until `resume`
+    Stop(steer::Stop),
+    /// Add seeds
+    #[command(subcommand)]
+    Seeds(steer::Seeds),
+}
+
+/// Which crawl.
+#[derive(Debug, Args)]
+pub(super) struct Target {
+    /// The engine and the name of the crawl
+    #[arg(value_name = "nats://SERVER,SERVER/NAME")]
+    address: Address,
+}
+
+impl Target {
+    /// Connects to the engine.
+    fn connect(&self) -> Result<Arc<dyn Broker>, Failure> {
+        let address = &self.address;
+        let broker = Nats::connect(address).with_context(|| format!("cannot use {address}"))?;
+        Ok(Arc::new(broker))
+    }
+
+    /// Connects to the engine, which has to know the crawl.
+    fn find(&self) -> Result<(Arc<dyn Broker>, Terms), Failure> {
+        let broker = self.connect()?;
+        let terms = found(&self.address, &*broker)?;
+        Ok((broker, terms))
+    }
+
+    /// Says what was wrong with the engine.
+    fn explain(&self, error: crate::broker::Error) -> Failure {
+        explain(&self.address, error)
+    }
+}
+
+/// Says what was wrong with the engine.
+pub(super) fn explain(address: &Address, error: crate::broker::Error) -> Failure {
+    let error = anyhow::Error::from(error).context(format!("cannot use {address}"));
+    error.into()
+}
+
+/// Returns what holds for all workers of a crawl that was created.
+pub(super) fn found(address: &Address, broker: &dyn Broker) -> Result<Terms, Failure> {
+    let known = terms(broker).map_err(|error| explain(address, error))?;
+    known.ok_or_else(|| Failure::Usage {
+        message: format!("the engine knows no crawl {}", address.name()),
+        hint: Some("`gleaner cluster create` creates one; see docs/cluster.md"),
+    })
+}
+
+pub(super) fn run(command: &Cluster, screen: &Screen) -> Result<(), Failure> {
+    match command {
+        Cluster::Create(arguments) => create::run(arguments, screen),
+        Cluster::Status(arguments) => status::run(arguments),
+        Cluster::Check(arguments) => check::run(arguments),
+        Cluster::Drain(arguments) => steer::drain(arguments),
+        Cluster::Pause(arguments) => steer::pause(arguments),
+        Cluster::Resume(arguments) => steer::resume(arguments),
+        Cluster::Stop(arguments) => steer::stop(arguments),
+        Cluster::Seeds(command) => steer::seeds(command),
+    }
+}

@@ -1,0 +1,166 @@
+//! `gleaner cluster drain`, `pause`, `resume`, `stop` and `seeds add`: what people want of a crawl
+//! that several workers share. Each is a row or an entry of the engine, which the workers read once
+//! a second.
+
+use clap::{Args, Subcommand};
+
+use super::{PATIENCE, Target};
+use crate::cli::Failure;
+use crate::cli::commands::crawl::SeedArguments;
+use crate::cli::output;
+use crate::cli::words::count;
+use crate::cluster::{self, ClusterStatus, Going, set_going, status};
+use crate::frontier::Seed;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gleaner cluster drain nats://127.0.0.1/news w3
+  gleaner cluster drain nats://127.0.0.1/news w3 --undo
+
+A worker that is drained gives each shard away as soon as another one has all of it, and keeps what
+nobody else has. It goes on running, owns nothing and makes no visits; `gleaner cluster status` shows
+when it owns nothing any more.")]
+pub(crate) struct Drain {
+    #[command(flatten)]
+    target: Target,
+    /// The worker
+    #[arg(value_name = "WORKER")]
+    worker: String,
+    /// Let it own shards again
+    #[arg(long)]
+    undo: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  gleaner cluster pause nats://127.0.0.1/news")]
+pub(crate) struct Pause {
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  gleaner cluster resume nats://127.0.0.1/news")]
+pub(crate) struct Resume {
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  gleaner cluster stop nats://127.0.0.1/news
+
+Each worker commits what has arrived and ends. One that is started then waits, and makes no visits,
+until `gleaner cluster resume`.")]
+pub(crate) struct Stop {
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Example:
+  gleaner cluster seeds add nats://127.0.0.1/news http://127.0.0.1:8000/sports/")]
+pub(crate) enum Seeds {
+    /// Add seeds to a crawl, running or not
+    Add(Add),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gleaner cluster seeds add nats://127.0.0.1/news http://127.0.0.1:8000/sports/
+  list-new-sites | gleaner cluster seeds add nats://127.0.0.1/news --seeds -
+
+Each shard reads all of them, and admits those of its sites once.")]
+pub(crate) struct Add {
+    #[command(flatten)]
+    target: Target,
+    #[command(flatten)]
+    seeds: SeedArguments,
+}
+
+/// Says what workers make of a wish.
+fn tell(now: &ClusterStatus, wish: &str) {
+    let alive = now.workers.iter().filter(|it| it.is_alive).count() as u64;
+    output::say(&match alive {
+        0 => format!("{wish}; no worker runs now"),
+        _ => format!(
+            "{wish}: {} will know within two seconds",
+            count(alive, "worker")
+        ),
+    });
+}
+
+pub(super) fn drain(arguments: &Drain) -> Result<(), Failure> {
+    let Drain {
+        target,
+        worker,
+        undo,
+    } = arguments;
+    let (broker, _) = target.find()?;
+    let is_new = cluster::drain(&broker, worker, !undo).map_err(|error| target.explain(error))?;
+    output::say(&match (is_new, undo) {
+        (None, _) => {
+            return Err(Failure::Usage {
+                message: format!("the crawl has no worker {worker}"),
+                hint: Some("`gleaner cluster status` names them"),
+            });
+        }
+        (Some(true), false) => format!("{worker} gives its shards to the others, and owns none"),
+        (Some(true), true) => format!("{worker} will own shards again"),
+        (Some(false), false) => format!("{worker} was to own none already"),
+        (Some(false), true) => format!("{worker} was not drained"),
+    });
+    Ok(())
+}
+
+/// Lets the crawl go on, wait or end.
+fn order(target: &Target, going: Going, (new, known): (&str, &str)) -> Result<(), Failure> {
+    let (broker, _) = target.find()?;
+    let before = set_going(&*broker, going).map_err(|error| target.explain(error))?;
+    if before == going {
+        output::say(known);
+        return Ok(());
+    }
+    let now = status(&broker, target.address.name(), PATIENCE);
+    tell(&now.map_err(|error| target.explain(error))?, new);
+    Ok(())
+}
+
+pub(super) fn pause(arguments: &Pause) -> Result<(), Failure> {
+    let words = ("paused", "the crawl was paused already");
+    order(&arguments.target, Going::Paused, words)
+}
+
+pub(super) fn resume(arguments: &Resume) -> Result<(), Failure> {
+    let words = ("resumed", "the crawl was neither paused nor stopped");
+    order(&arguments.target, Going::Running, words)
+}
+
+pub(super) fn stop(arguments: &Stop) -> Result<(), Failure> {
+    let words = ("stopping", "the crawl was stopped already");
+    order(&arguments.target, Going::Stopped, words)
+}
+
+pub(super) fn seeds(command: &Seeds) -> Result<(), Failure> {
+    let Seeds::Add(Add { target, seeds }) = command;
+    let sources = seeds.sources()?;
+    // Every list is read once before anything is sent, so that half a list is never added.
+    let given = sources.check(|_| Ok(()))?;
+    if given.seeds == 0 {
+        return Err(Failure::Usage {
+            message: "no seeds given".to_owned(),
+            hint: Some("give URLs, or a list with --seeds"),
+        });
+    }
+    let (broker, _) = target.find()?;
+    let all: Vec<Seed> = sources.seeds().collect::<Result<_, _>>()?;
+    cluster::add_seeds(&*broker, all).map_err(|error| target.explain(error))?;
+    for line in given.in_words() {
+        output::say(&line);
+    }
+    let now = status(&broker, target.address.name(), PATIENCE);
+    let now = now.map_err(|error| target.explain(error))?;
+    tell(&now, &format!("added: {}", count(given.seeds, "seed")));
+    Ok(())
+}

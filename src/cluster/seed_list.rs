@@ -1,0 +1,206 @@
+//! The seeds of a crawl: a list in the engine, to which any machine appends, and which every shard
+//! reads. Each of them knows in its own state how far it has read, so that a seed is admitted once
+//! by the shard that it belongs to, and comes into the scope of all.
+
+use serde::{Deserialize, Serialize};
+
+use super::rows::drawn;
+use crate::broker::{Broker, Error, Result};
+use crate::frontier::Seed;
+use crate::seeds::{parse, to_line};
+
+/// The log that is the list.
+const LOG: &str = "seeds";
+
+/// Seeds of one entry: as many are admitted with one commit.
+const PART: usize = 1_000;
+
+/// Tries of an append that was not answered.
+const TRIES: u32 = 20;
+
+/// An entry of the list.
+#[derive(Serialize, Deserialize, PartialEq)]
+struct Part {
+    /// By which whoever appends it knows it again.
+    id: [u8; 8],
+    /// The seeds, as they are written in lists.
+    lines: Vec<String>,
+}
+
+/// Makes the list, unless there is one.
+pub(super) fn create(broker: &dyn Broker) -> Result<()> {
+    broker.create(LOG)
+}
+
+/// Returns the position of the last entry.
+pub(super) fn end(broker: &dyn Broker) -> Result<u64> {
+    broker.end(LOG)
+}
+
+/// Appends seeds. Returns the position of the last entry then.
+///
+/// # Errors
+///
+/// What the engine says. Then some may have been appended; whoever appends them again does no harm,
+/// since a seed that is known is not queued again.
+pub fn add(broker: &dyn Broker, seeds: impl IntoIterator<Item = Seed>) -> Result<u64> {
+    let mut lines = Vec::new();
+    let mut last = end(broker)?;
+    for seed in seeds {
+        lines.push(to_line(&seed));
+        if lines.len() == PART {
+            last = append(broker, last, std::mem::take(&mut lines))?;
+        }
+    }
+    match lines.is_empty() {
+        true => Ok(last),
+        false => append(broker, last, lines),
+    }
+}
+
+/// Appends an entry behind the one at `end`, or behind those that others have appended meanwhile.
+/// Returns its position.
+fn append(broker: &dyn Broker, mut end: u64, lines: Vec<String>) -> Result<u64> {
+    let part = Part {
+        id: drawn()?,
+        lines,
+    };
+    let entry = postcard::to_stdvec(&part);
+    let entry = entry.map_err(|error| Error::Refused(format!("the seeds: {error}")))?;
+    let mut tries = 0;
+    // Behind the last whole entry that is known.
+    let mut from = end;
+    loop {
+        let error = match broker.append(LOG, end, &entry) {
+            Ok(at) => return Ok(at),
+            Err(error @ (Error::Moved | Error::Away(_))) => error,
+            Err(error) => return Err(error),
+        };
+        tries += u32::from(matches!(error, Error::Away(_)));
+        if tries > TRIES {
+            return Err(error);
+        }
+        // Without an answer it may be there, or its last part may come; and where others were
+        // first, it goes behind them.
+        loop {
+            // Before it is read: what comes from here on moves the end, or is read.
+            let found = self::end(broker).and_then(|end| Ok((end, broker.next(LOG, from)?)));
+            match found {
+                Ok((_, Some((at, found)))) if found == entry => return Ok(at),
+                Ok((_, Some((at, _)))) => from = at,
+                // Parts that somebody was interrupted in are behind the last whole entry.
+                Ok((known, None)) => {
+                    end = known;
+                    break;
+                }
+                Err(Error::Away(_)) if tries <= TRIES => tries += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Returns the seeds of the entry behind a position, and its position; `None` at the end. What
+/// cannot be read is left out, and said.
+pub(super) fn after(broker: &dyn Broker, position: u64) -> Result<Option<(u64, Vec<Seed>)>> {
+    let Some((at, entry)) = broker.next(LOG, position)? else {
+        return Ok(None);
+    };
+    let lines = match postcard::from_bytes::<Part>(&entry) {
+        Ok(part) => part.lines,
+        Err(error) => {
+            tracing::warn!(at, %error, "seeds of the crawl cannot be read");
+            Vec::new()
+        }
+    };
+    let seed = |line: &String| match parse(line) {
+        Ok(seed) => Some(seed),
+        Err(error) => {
+            tracing::warn!(line, %error, "a seed of the crawl cannot be read");
+            None
+        }
+    };
+    Ok(Some((at, lines.iter().filter_map(seed).collect())))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::broker::{Fault, Memory};
+    use crate::url::parse as url;
+
+    fn all(engine: &Memory) -> Vec<String> {
+        let (mut position, mut found) = (0, Vec::new());
+        while let Some((at, seeds)) = after(engine, position).unwrap() {
+            found.extend(seeds.iter().map(to_line));
+            position = at;
+        }
+        found
+    }
+
+    fn seeds(from: usize, count: usize) -> Vec<Seed> {
+        let seed = |number| url(&format!("http://a{number}.example/")).unwrap().into();
+        (from..from + count).map(seed).collect()
+    }
+
+    #[test]
+    fn seeds_keep_their_settings() {
+        let engine = Memory::start(1_000);
+        create(&engine).unwrap();
+        let lines = ["https://a.example/ depth=2 tag=news", "b.example"];
+        let given: Vec<Seed> = lines.iter().map(|line| parse(line).unwrap()).collect();
+        let at = add(&engine, given.clone()).unwrap();
+        assert_eq!(after(&engine, 0).unwrap(), Some((at, given)));
+        assert_eq!(after(&engine, at).unwrap(), None);
+    }
+
+    fn fault() -> impl Strategy<Value = Fault> {
+        prop_oneof![
+            Just(Fault::RequestLost),
+            Just(Fault::AnswerLost),
+            (0..4_u8).prop_map(Fault::Delayed),
+            Just(Fault::None),
+        ]
+    }
+
+    proptest! {
+        /// Whatever becomes of requests, and whoever else appends, each list is there once.
+        #[test]
+        fn no_seed_is_lost_or_doubled(
+            faults in prop::collection::vec(fault(), 0..12),
+            counts in prop::collection::vec(1..2_500_usize, 1..4),
+            max_message in 200..9_000_usize,
+        ) {
+            let engine = Memory::start(max_message);
+            create(&engine).unwrap();
+            engine.fail(faults);
+            let mut from = 0;
+            for count in counts {
+                add(&engine, seeds(from, count)).unwrap();
+                from += count;
+            }
+            let expected: Vec<String> = seeds(0, from).iter().map(to_line).collect();
+            prop_assert_eq!(all(&engine), expected);
+        }
+    }
+
+    #[test]
+    fn of_two_machines_both_lists_are_there() {
+        let engine = Memory::start(100);
+        create(&engine).unwrap();
+        std::thread::scope(|scope| {
+            for machine in 0..2 {
+                let own = engine.connect();
+                scope.spawn(move || {
+                    for number in 0..20 {
+                        add(&own, seeds(machine * 100 + number, 1)).unwrap();
+                    }
+                });
+            }
+        });
+        let found: std::collections::BTreeSet<_> = all(&engine).into_iter().collect();
+        assert_eq!((found.len(), all(&engine).len()), (40, 40));
+    }
+}

@@ -1,0 +1,104 @@
+//! What people want of a crawl: that it goes on, waits or ends, and that workers own nothing. A row
+//! of the engine, which each worker reads with its beat.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::rows::{Rows, change, read};
+use crate::broker::{Broker, Result};
+
+/// The row.
+const WISHES: &str = "wishes";
+
+/// Whether a crawl is to go on.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Going {
+    /// It goes on.
+    #[default]
+    Running,
+    /// No worker makes visits.
+    Paused,
+    /// Its workers end, and those that are started wait.
+    Stopped,
+}
+
+/// What people want of a crawl.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Wishes {
+    /// Whether it is to go on.
+    pub(super) going: Going,
+    /// The workers that are to own nothing.
+    pub(super) drained: BTreeSet<String>,
+}
+
+impl Wishes {
+    pub(super) fn read(broker: &dyn Broker) -> Result<Self> {
+        Ok(read(broker, WISHES)?.1)
+    }
+}
+
+/// Lets a crawl go on, wait or end. Returns what was wanted before.
+///
+/// # Errors
+///
+/// What the engine says.
+pub fn set_going(broker: &dyn Broker, going: Going) -> Result<Going> {
+    let mut before = going;
+    change(broker, WISHES, |wishes: &mut Wishes| {
+        before = std::mem::replace(&mut wishes.going, going);
+        before != going
+    })?;
+    Ok(before)
+}
+
+/// Lets a worker give away what it owns and stay without, or (`is_drained` false) own shards again.
+/// Returns whether that is new; `None` if the crawl has no worker of the name.
+///
+/// # Errors
+///
+/// What the engine says.
+pub fn drain(broker: &Arc<dyn Broker>, worker: &str, is_drained: bool) -> Result<Option<bool>> {
+    let workers = Rows::new(Arc::clone(broker)).workers()?;
+    if is_drained && !workers.iter().any(|name| name == worker) {
+        return Ok(None);
+    }
+    let mut is_new = false;
+    change(&**broker, WISHES, |wishes: &mut Wishes| {
+        is_new = match is_drained {
+            true => wishes.drained.insert(worker.to_owned()),
+            false => wishes.drained.remove(worker),
+        };
+        is_new
+    })?;
+    Ok(Some(is_new))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::broker::Memory;
+
+    #[test]
+    fn wishes_hold_until_there_are_others() {
+        let engine = Memory::start(1_000);
+        engine.create("00").unwrap();
+        let broker: Arc<dyn Broker> = Arc::new(engine);
+        assert_eq!(Wishes::read(&*broker), Ok(Wishes::default()));
+        assert_eq!(set_going(&*broker, Going::Paused), Ok(Going::Running));
+        assert_eq!(set_going(&*broker, Going::Paused), Ok(Going::Paused));
+        assert_eq!(drain(&broker, "a", true), Ok(None));
+        Rows::new(Arc::clone(&broker)).join("a").unwrap();
+        assert_eq!(drain(&broker, "a", true), Ok(Some(true)));
+        assert_eq!(drain(&broker, "a", true), Ok(Some(false)));
+        let wishes = Wishes::read(&*broker).unwrap();
+        assert_eq!(wishes.going, Going::Paused);
+        assert_eq!(wishes.drained, BTreeSet::from(["a".to_owned()]));
+        assert_eq!(drain(&broker, "a", false), Ok(Some(true)));
+        assert_eq!(Wishes::read(&*broker).unwrap().drained, BTreeSet::new());
+    }
+}
