@@ -67,12 +67,18 @@ pub(super) struct Orders {
     /// Shards that it owns and is to give to another worker, which has all of them but what is
     /// committed from now on.
     pub(super) give: BTreeMap<u16, String>,
+    /// Shards that it owns, cannot go on with, and that nobody else follows yet.
+    pub(super) unfit: BTreeSet<u16>,
+    /// Shards whose owner is not there, and that it may have a copy of.
+    pub(super) waiting: BTreeSet<u16>,
     /// How each shard is, as its owner says.
     pub(super) looks: BTreeMap<u16, Look>,
     /// Whether nothing is left to fetch in any shard, and nothing on its way between them.
     pub(super) is_drained: bool,
     /// Whether the owners of all shards have ended.
     pub(super) is_over: bool,
+    /// Whether nobody else is there who stays.
+    pub(super) is_last: bool,
 }
 
 /// What a worker has of its shards.
@@ -84,6 +90,8 @@ pub(super) struct Having {
     pub(super) ends: BTreeMap<u16, u64>,
     /// The shards that it owns in which nothing is left to fetch.
     pub(super) done: BTreeSet<u16>,
+    /// The shards that it owns, and of which it lacks what the log does not have any more.
+    pub(super) unfit: BTreeSet<u16>,
     /// How the shards are that it owns.
     pub(super) looks: BTreeMap<u16, Look>,
     /// Whether it is to give away what it owns.
@@ -160,12 +168,19 @@ impl Membership {
                 .filter_map(|(shard, look)| Some((shard, look.as_ref()?.1.clone())))
                 .collect(),
             is_over: (0..).zip(owned.iter().copied()).all(is_done),
+            is_last: !staying.iter().any(|name| *name != self.name),
             ..Orders::default()
         };
         for (shard, (owned, wished)) in (0..).zip(owned.iter().zip(&wished)) {
             let copies = self.copies_of(shard, *owned, *wished, &alive);
             let has_copy = having.follows.contains_key(&shard) || self.given.contains(&shard);
             match owned {
+                Some(own) if *own == self.name && having.unfit.contains(&shard) => {
+                    match heir(shard, &alive) {
+                        Some(heir) => drop(orders.give.insert(shard, heir.to_owned())),
+                        None => drop(orders.unfit.insert(shard)),
+                    }
+                }
                 Some(own) if *own == self.name => match wished {
                     Some(wished)
                         if *wished != self.name && has_all(having, &alive, shard, wished) =>
@@ -195,6 +210,8 @@ impl Membership {
                         orders.own.insert(shard);
                     } else if has_copy {
                         orders.follow.insert(shard);
+                    } else {
+                        orders.waiting.insert(shard);
                     }
                 }
             }

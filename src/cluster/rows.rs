@@ -65,6 +65,45 @@ pub fn create(broker: &dyn Broker, shards: u16) -> Result<Secret> {
     Ok(Secret::from_bytes(secret.map_err(damaged)?))
 }
 
+/// Whether a crawl of this name was created.
+pub(super) fn is_known(broker: &dyn Broker) -> Result<bool> {
+    match broker.row(CRAWL) {
+        Ok(row) => Ok(row.is_some()),
+        Err(Error::Missing(_)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Creates a crawl again that was created before, with these workers and owners of its shards. It
+/// is known from when all else is written.
+pub(super) fn restore<'a>(
+    broker: &dyn Broker,
+    (shards, secret): (u16, [u8; Secret::LEN]),
+    workers: impl IntoIterator<Item = &'a String>,
+    owners: &[Owner],
+) -> Result<()> {
+    let workers: Vec<String> = workers.into_iter().cloned().collect();
+    change(broker, WORKERS, |names: &mut Vec<String>| {
+        names.clone_from(&workers);
+        true
+    })?;
+    change(broker, OWNERS, |row: &mut Vec<Owner>| {
+        row.clear();
+        row.extend_from_slice(owners);
+        true
+    })?;
+    let creation = Creation {
+        format: FORMAT,
+        shards,
+        secret: secret.to_vec(),
+    };
+    change(broker, CRAWL, |row: &mut Creation| {
+        *row = creation.clone();
+        true
+    })
+    .map(drop)
+}
+
 /// Draws random bytes.
 pub(super) fn drawn<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
@@ -76,7 +115,7 @@ pub(super) fn drawn<const N: usize>() -> Result<[u8; N]> {
 
 /// Changes a row, unless `change` returns `false`; it is asked again if another worker changes the
 /// row at the same time. Returns what the row says then.
-fn change<T: Serialize + DeserializeOwned + Default>(
+pub(super) fn change<T: Serialize + DeserializeOwned + Default>(
     broker: &dyn Broker,
     name: &str,
     mut change: impl FnMut(&mut T) -> bool,
@@ -95,7 +134,10 @@ fn change<T: Serialize + DeserializeOwned + Default>(
 }
 
 /// Returns the version of a row and what it says; the default if there is none.
-fn read<T: DeserializeOwned + Default>(broker: &dyn Broker, name: &str) -> Result<(u64, T)> {
+pub(super) fn read<T: DeserializeOwned + Default>(
+    broker: &dyn Broker,
+    name: &str,
+) -> Result<(u64, T)> {
     match broker.row(name)? {
         None => Ok((0, T::default())),
         Some((version, row)) => match postcard::from_bytes(&row) {
@@ -195,6 +237,24 @@ impl Rows {
             is_new
         });
         joined.map(drop)
+    }
+
+    /// Makes a worker a member no longer, and lets it have said nothing.
+    pub(super) fn forget(&self, worker: &str) -> Result<()> {
+        change(&*self.broker, WORKERS, |names: &mut Vec<String>| {
+            let before = names.len();
+            names.retain(|name| name != worker);
+            names.len() < before
+        })?;
+        change(&*self.broker, &row_of(worker), |beat: &mut Beat| {
+            // Whoever has the name later counts on from there.
+            *beat = Beat {
+                number: beat.number,
+                ..Beat::default()
+            };
+            true
+        })
+        .map(drop)
     }
 
     /// Returns what a worker said last, and the version of its row.

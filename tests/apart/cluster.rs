@@ -1,21 +1,18 @@
 //! A crawl that commits to a log of NATS before it commits to its data directory, and the engine
 //! itself: what it promises, and what is left of that when it is killed.
 
-use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
 use std::sync::{Arc, Barrier};
 use std::thread;
 
 use gleaner::broker::{Broker, Error};
 use rustix::process::Signal;
 
-use crate::audit::{canonical, left, rows, simhash};
+use crate::audit::{left, rows, simhash};
 use crate::contract;
 use crate::kills::crawl_twice;
 use crate::nats::{Servers, copy};
 use crate::need::tools;
-use crate::run::{PATIENCE, Place, Running, gleaner};
+use crate::run::{PATIENCE, Place, Running};
 use crate::web::{ClusterOptions, Web, cluster_web};
 
 pub(crate) fn nats_keeps_the_contract() {
@@ -246,50 +243,4 @@ pub(crate) fn of_writers_that_race_one_wins() {
     });
     assert_eq!(won.iter().sum::<u64>(), ROUNDS, "{won:?}");
     assert_eq!(patiently(|| brokers[0].end("race")), Ok(ROUNDS));
-}
-
-/// One of three workers is killed, and its shards are gone on with by those that followed them:
-/// together they fetch what one machine fetches.
-pub(crate) fn workers_of_which_one_is_killed() {
-    let world = World::new(0x3a17);
-    let directory = tempfile::tempdir().expect("there is a directory for temporary files");
-    let settings = directory.path().join("settings.toml");
-    let without_delay = format!("{SETTINGS}[politeness]\ndelay = \"0s\"\n");
-    fs::write(&settings, without_delay).expect("the directory is ours");
-    let start = |name: &str| {
-        let data = directory.path().join(name);
-        let mut command = gleaner(&["worker", &world.address, &world.seed]);
-        command
-            .args(["--name", name, "--shards", "4", "--dead", "5s"])
-            .arg("--data-dir")
-            .arg(data)
-            .arg("--config")
-            .arg(&settings);
-        Running::start(command)
-    };
-    let (a, b, c) = (start("a"), start("b"), start("c"));
-    world.wait(80);
-    a.signal(Signal::KILL);
-    a.end();
-    b.end().expect(0);
-    c.end().expect(0);
-
-    let undisturbed = Place::new();
-    undisturbed.crawl_by(SETTINGS, &[&world.seed]);
-    let of = |data: &Path| -> BTreeSet<String> {
-        let rows = rows(data).into_values();
-        rows.map(|page| canonical(&page.url)).collect()
-    };
-    let mut found = BTreeSet::new();
-    for shard in ["00", "01", "02", "03"] {
-        let of_workers =
-            ["b", "c"].map(|name| directory.path().join(name).join("shards").join(shard));
-        let pages = of_workers.iter().filter(|it| it.exists()).map(|it| of(it));
-        let pages = pages.max_by_key(BTreeSet::len).unwrap_or_default();
-        for url in pages {
-            assert!(found.insert(url.clone()), "{url} is of two shards");
-        }
-    }
-    let expected = of(&undisturbed.data());
-    assert_eq!(found, expected);
 }

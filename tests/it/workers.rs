@@ -9,17 +9,17 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use gleaner::broker::{Broker, Memory};
-use gleaner::cluster::{Times, Worker, WorkerError, WorkerOptions};
+use gleaner::cluster::{LOG_MAX, Times, Worker, WorkerError, WorkerOptions};
 use gleaner::frontier::Shards;
 use gleaner::url::{HostKey, Secret, parse};
-use gleaner::{Crawl, Ending, RunLimits, StopHandle};
+use gleaner::{Crawl, Ending, Feed, Position, RunLimits, StopHandle};
 
 use crate::audit::simhash;
 use crate::following::options;
-use crate::run::{PATIENCE, log};
+use crate::run::PATIENCE;
 use crate::web::{ClusterOptions, Web, cluster_web};
 
-const SHARDS: u16 = 4;
+pub(crate) const SHARDS: u16 = 4;
 const HOSTS: usize = 12;
 /// Where these hosts are: three of them belong to each shard.
 const NET: u8 = 4;
@@ -31,14 +31,33 @@ const TIMES: Times = Times {
     dead: Duration::from_mins(1),
 };
 
+/// A death that comes soon. Whoever dies of it although it only had to wait is taken over from,
+/// which changes nothing of what is fetched.
+const HASTY: Times = Times {
+    beat: Duration::from_millis(100),
+    right: Duration::from_secs(2),
+    dead: Duration::from_secs(4),
+};
+
 /// A worker on a thread.
-struct Running {
-    stop: StopHandle,
+pub(crate) struct Running {
+    pub(crate) stop: StopHandle,
+    /// Its connection to the engine.
+    pub(crate) engine: Arc<Memory>,
     thread: JoinHandle<Result<(), WorkerError>>,
 }
 
 impl Running {
-    fn start(engine: &Memory, place: &Path, name: &str, web: &Web) -> Self {
+    pub(crate) fn start(engine: &Memory, place: &Path, name: &str, web: &Web) -> Self {
+        Self::start_by(engine, place, name, web, TIMES)
+    }
+
+    /// Starts one that is dead when it says nothing for some seconds.
+    pub(crate) fn start_hasty(engine: &Memory, place: &Path, name: &str, web: &Web) -> Self {
+        Self::start_by(engine, place, name, web, HASTY)
+    }
+
+    fn start_by(engine: &Memory, place: &Path, name: &str, web: &Web, times: Times) -> Self {
         let seed = parse(&web.url(0, "/")).expect("a URL");
         let options = WorkerOptions {
             name: name.to_owned(),
@@ -46,7 +65,8 @@ impl Running {
             directory: place.join(name),
             shards: SHARDS,
             copies: 2,
-            times: TIMES,
+            log_max: LOG_MAX,
+            times,
             secret: Secret::from_bytes([7; Secret::LEN]),
             crawl: options(),
             // What else there is, one shard tells the other.
@@ -56,28 +76,34 @@ impl Running {
                 own.into_iter().map(Into::into).collect()
             }),
         };
-        let broker = Arc::new(engine.connect()) as Arc<dyn Broker>;
+        let engine = Arc::new(engine.connect());
+        let broker = Arc::clone(&engine) as Arc<dyn Broker>;
         let worker = Worker::join(broker, options).expect("it can join");
         let stop = StopHandle::new();
         let own = stop.clone();
         Self {
             stop,
+            engine,
             thread: thread::spawn(move || worker.run(&own)),
         }
     }
 
-    fn end(self) {
+    pub(crate) fn end(self) {
         let ended = self.thread.join().expect("its thread does not panic");
         ended.expect("it ends well");
     }
 }
 
-/// The URLs that a crawl is done with, by the lines of its log, each as often as it is there, but
-/// for visits that only checked what was learned.
-fn fetched(data: &Path) -> BTreeMap<String, usize> {
+/// The URLs that a crawl is done with, by the lines of its log that are committed, each as often as
+/// it is there, but for visits that only checked what was learned.
+pub(crate) fn committed(data: &Path) -> BTreeMap<String, usize> {
     const OTHERS: [&str; 3] = ["retry", "checked", "unchanged"];
     let mut urls = BTreeMap::new();
-    for line in log(data) {
+    if !data.join("log").exists() {
+        return urls;
+    }
+    let mut feed = Feed::open(data, Position::default()).expect("there is a log");
+    while let Some((line, _)) = feed.read_line().expect("the log can be read") {
         if !OTHERS.iter().any(|verdict| line.verdict == *verdict) {
             *urls.entry(line.url).or_default() += 1;
         }
@@ -87,9 +113,23 @@ fn fetched(data: &Path) -> BTreeMap<String, usize> {
 
 /// The same without queries: which of the forms of a URL is seen first is a matter of order, and
 /// they differ in these.
-fn pages(urls: &BTreeMap<String, usize>) -> BTreeSet<&str> {
+pub(crate) fn pages(urls: &BTreeMap<String, usize>) -> BTreeSet<&str> {
     let pages = urls.keys().filter_map(|url| url.split('?').next());
     pages.collect()
+}
+
+/// What one machine fetches, in a directory. The web forgets that it was asked.
+pub(crate) fn alone(directory: &Path, web: &Web) -> BTreeMap<String, usize> {
+    let stop = StopHandle::new();
+    let mut alone = Crawl::open(directory, options()).expect("it begins");
+    let seed = parse(&web.url(0, "/")).expect("a URL");
+    alone
+        .add_seeds([seed], &stop)
+        .expect("the seed is admitted");
+    let summary = alone.run_blocking(&RunLimits::default(), &stop);
+    assert_eq!(summary.expect("it ends well").ending, Ending::Drained);
+    web.clear_log();
+    committed(directory)
 }
 
 #[test]
@@ -101,18 +141,8 @@ fn workers_come_and_go_and_fetch_what_one_machine_fetches() {
     };
     let web = Web::start_at(NET, cluster_web(cluster, &simhash).0);
     let place = tempfile::tempdir().expect("there is a directory for temporary files");
-    let stop = StopHandle::new();
-    let directory = place.path().join("alone");
-    let mut alone = Crawl::open(&directory, options()).expect("it begins");
-    let seed = parse(&web.url(0, "/")).expect("a URL");
-    alone
-        .add_seeds([seed], &stop)
-        .expect("the seed is admitted");
-    let summary = alone.run_blocking(&RunLimits::default(), &stop);
-    assert_eq!(summary.expect("it ends well").ending, Ending::Drained);
-    let expected = fetched(&directory);
+    let expected = alone(&place.path().join("alone"), &web);
     assert!(expected.len() > HOSTS * 25, "{}", expected.len());
-    web.clear_log();
 
     let engine = Memory::start(1 << 20);
     let start = |name| Running::start(&engine, place.path(), name, &web);
@@ -130,7 +160,7 @@ fn workers_come_and_go_and_fetch_what_one_machine_fetches() {
         let shards = fs::read_dir(place.path().join(name).join("shards"));
         for shard in shards.expect("it had some") {
             let shard = shard.expect("the directory can be read").path();
-            for (url, times) in fetched(&shard) {
+            for (url, times) in committed(&shard) {
                 *found.entry(url).or_default() += times;
             }
         }

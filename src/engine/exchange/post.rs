@@ -81,6 +81,7 @@ impl Post {
             Command::Receive(Box::new(Arrived {
                 from: parcel.from,
                 first: parcel.first,
+                gone: parcel.gone,
                 messages,
                 reply: Some(reply),
             }))

@@ -12,10 +12,11 @@ use crate::broker::{Address, Nats};
 use crate::cli::commands::config::SettingFlags;
 use crate::cli::output::Screen;
 use crate::cli::{Failure, signals};
-use crate::cluster::{Times, Worker, WorkerOptions, create};
+use crate::cluster::{LOG_MAX, Times, Worker, WorkerOptions, enter};
 use crate::config::Span;
-use crate::engine::StopHandle;
+use crate::engine::{Failpoint, StopHandle};
 use crate::frontier::{RevisitPolicy, Seed, Shards};
+use crate::units::Size;
 use crate::url::HostKey;
 
 #[derive(Debug, Args)]
@@ -43,6 +44,11 @@ pub(crate) struct Arguments {
     /// Time after which a worker that says nothing is taken for dead
     #[arg(long, value_name = "DURATION")]
     dead: Option<Span>,
+    /// Size of a shard's log beyond which a copy that has not read it is made anew
+    #[arg(long, value_name = "SIZE")]
+    log_max: Option<Size>,
+    #[arg(long, hide = true)]
+    failpoint: Option<Failpoint>,
     #[command(flatten)]
     seeds: SeedArguments,
     #[command(flatten)]
@@ -54,6 +60,7 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> R
     let mut crawl = effective.config.options()?;
     // A crawl that ends when nothing is left visits each page once.
     crawl.revisit = RevisitPolicy::off();
+    crawl.failpoint = arguments.failpoint;
     let seeds = arguments.seeds.sources()?;
     let seeds: Vec<Seed> = seeds.seeds().collect::<Result<_, _>>()?;
     let stop = StopHandle::new();
@@ -62,7 +69,8 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> R
     let broker = Nats::connect(address).with_context(|| format!("cannot use {address}"))?;
     let broker = Arc::new(broker);
     let count = arguments.shards;
-    let secret = create(&*broker, count).with_context(|| format!("cannot use {address}"))?;
+    let secret = enter(&*broker, &arguments.data_dir, count);
+    let secret = secret.with_context(|| format!("cannot use {address}"))?;
     let times = arguments
         .dead
         .as_ref()
@@ -78,6 +86,7 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> R
         directory: arguments.data_dir.clone(),
         shards: count,
         copies: arguments.copies,
+        log_max: arguments.log_max.map_or(LOG_MAX, |size| size.0),
         times,
         secret,
         crawl,
