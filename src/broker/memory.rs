@@ -155,6 +155,14 @@ impl Memory {
         }
     }
 
+    /// Lets the engine forget everything, as if its disks were lost.
+    pub fn lose_all(&self) {
+        let mut engine = self.engine();
+        engine.logs.clear();
+        engine.rows.clear();
+        engine.delayed.clear();
+    }
+
     fn engine(&self) -> MutexGuard<'_, Engine> {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -245,6 +253,12 @@ impl Broker for Memory {
         let end = log.end;
         log.messages.retain(|at, _| *at > through || *at == end);
         Ok(())
+    }
+
+    fn bytes(&self, log: &str) -> Result<u64> {
+        let mut engine = self.reach()?;
+        let messages = engine.log(log)?.messages.values();
+        Ok(messages.map(|it| it.len() as u64).sum())
     }
 
     fn row(&self, name: &str) -> Result<Option<(u64, Vec<u8>)>> {

@@ -52,6 +52,9 @@ pub trait Broker: Send + Sync {
     /// end is known.
     fn trim(&self, log: &str, through: u64) -> Result<()>;
 
+    /// Returns about how many bytes the messages of a log take.
+    fn bytes(&self, log: &str) -> Result<u64>;
+
     /// Returns a row and its version; `None` if there is none.
     fn row(&self, name: &str) -> Result<Option<(u64, Vec<u8>)>>;
 

@@ -366,6 +366,14 @@ impl Broker for Nats {
         })
     }
 
+    fn bytes(&self, log: &str) -> Result<u64> {
+        let (name, _) = self.log(log);
+        self.ask(|context| async move {
+            let stream = stream_of(&context, &name).await?;
+            Ok(stream.cached_info().state.bytes)
+        })
+    }
+
     fn row(&self, name: &str) -> Result<Option<(u64, Vec<u8>)>> {
         let (stream, subject) = self.rows(name);
         self.ask(|context| async move {

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::copies::{Copies, LOG_MAX};
 use super::rows::{Owner, Rows};
 use crate::broker::{Broker, Error};
 use crate::engine::{Failpoint, Step};
@@ -23,6 +24,10 @@ pub struct ShardLog {
     name: String,
     /// Name of the worker whose connection this is.
     worker: String,
+    /// Who reads it.
+    copies: Copies,
+    /// Bytes that it may have.
+    most: u64,
     failpoint: Mutex<Option<Failpoint>>,
 }
 
@@ -31,12 +36,20 @@ impl ShardLog {
     pub fn new(broker: Arc<dyn Broker>, shard: u16, worker: &str) -> Self {
         Self {
             rows: Rows::new(Arc::clone(&broker)),
+            copies: Copies::new(Arc::clone(&broker), shard, worker),
             broker,
             shard,
             name: log_of(shard),
             worker: worker.to_owned(),
+            most: LOG_MAX,
             failpoint: Mutex::new(None),
         }
+    }
+
+    /// Lets the log have so many bytes: what copies lack beyond that is removed.
+    #[must_use]
+    pub fn bounded(self, most: u64) -> Self {
+        Self { most, ..self }
     }
 
     /// Lets the process kill itself at a step, in tests.
@@ -84,11 +97,8 @@ impl CommitLog for ShardLog {
     }
 
     fn trim(&self, through: u64) -> LogResult<()> {
-        // Who joins reads it from the beginning, until copies can be made otherwise.
-        if !self.rows.workers().map_err(explain)?.is_empty() {
-            return Ok(());
-        }
-        self.broker.trim(&self.name, through).map_err(explain)
+        let trimmed = self.copies.trim(&self.name, through, self.most);
+        trimmed.map_err(explain)
     }
 }
 

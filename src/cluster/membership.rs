@@ -72,6 +72,10 @@ pub(super) struct Orders {
     /// Shards that it owns and is to give to another worker, which has all of them but what is
     /// committed from now on.
     pub(super) give: BTreeMap<u16, String>,
+    /// Shards that it owns, cannot go on with, and that nobody else follows yet.
+    pub(super) unfit: BTreeSet<u16>,
+    /// Shards whose owner is not there, and that it may have a copy of.
+    pub(super) waiting: BTreeSet<u16>,
     /// How each shard is, as its owner says.
     pub(super) looks: BTreeMap<u16, Look>,
     /// Whether nothing is left to fetch in any shard, and nothing on its way between them.
@@ -91,6 +95,8 @@ pub(super) struct Having {
     pub(super) ends: BTreeMap<u16, u64>,
     /// The shards that it owns in which nothing is left to fetch.
     pub(super) done: BTreeSet<u16>,
+    /// The shards that it owns, and of which it lacks what the log does not have any more.
+    pub(super) unfit: BTreeSet<u16>,
     /// How the shards are that it owns.
     pub(super) looks: BTreeMap<u16, Look>,
     /// Whether it is to give away what it owns.
@@ -196,6 +202,12 @@ impl Membership {
             let copies = self.copies_of(shard, *owned, *wished, &alive);
             let has_copy = having.follows.contains_key(&shard) || self.given.contains(&shard);
             match owned {
+                Some(own) if *own == self.name && having.unfit.contains(&shard) => {
+                    match heir(shard, &alive) {
+                        Some(heir) => drop(orders.give.insert(shard, heir.to_owned())),
+                        None => drop(orders.unfit.insert(shard)),
+                    }
+                }
                 Some(own) if *own == self.name => match wished {
                     Some(wished)
                         if *wished != self.name && has_all(having, &alive, shard, wished) =>
@@ -226,6 +238,8 @@ impl Membership {
                         orders.own.insert(shard);
                     } else if has_copy {
                         orders.follow.insert(shard);
+                    } else {
+                        orders.waiting.insert(shard);
                     }
                 }
             }

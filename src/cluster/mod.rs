@@ -4,9 +4,11 @@
 //! engine first (`log`), and other workers follow that log into directories of their own. Who owns
 //! which shard is said by rows of the engine (`rows`); each worker says once a second that it is
 //! there, and takes over what has no owner any more (`membership`), so that each owns as many as
-//! any other (`assignment`). A `worker` is a process that does so.
+//! any other (`assignment`). A `worker` is a process that does so. The log of a shard is kept as
+//! far as a copy lacks it (`copies`); one that lacks more is made out of the owner's (`copier`).
+//! What is done about a worker that does not come back is in `forget`, and about an engine without
+//! its data in `restore`.
 //! Links from one shard to another go through logs of the engine too (`exchange`).
-
 //!
 //! What holds for all workers is fixed when a crawl is created (`terms`); seeds are added to a list
 //! that all shards read (`seed_list`). People say what they want by a row (`wishes`), and see what
@@ -15,9 +17,13 @@
 
 mod assignment;
 mod check;
+mod copier;
+mod copies;
 mod exchange;
+mod forget;
 mod log;
 mod membership;
+mod restore;
 mod rows;
 mod seed_list;
 mod status;
@@ -33,8 +39,11 @@ use crate::engine::Failpoint;
 use crate::store::CommitLog;
 
 pub use check::{EngineCheck, Finding, Race, check};
+pub use copies::LOG_MAX;
+pub use forget::forget_worker;
 pub use log::ShardLog;
 pub use membership::Times;
+pub use restore::{Error as RestoreError, Restored, enter, offer, restore};
 pub use seed_list::add as add_seeds;
 pub use status::{ClusterStatus, CopyNow, FiguresNow, LinksNow, ShardNow, WorkerNow, status};
 pub use terms::{MAX_SHARDS, NewCrawl, Terms, create, terms};

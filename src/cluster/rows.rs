@@ -15,6 +15,25 @@ const OWNERS: &str = "shards";
 /// The row of the names of all workers.
 const WORKERS: &str = "workers";
 
+/// Writes the workers and the owners of the shards of a crawl again.
+pub(super) fn restore<'a>(
+    broker: &dyn Broker,
+    workers: impl IntoIterator<Item = &'a String>,
+    owners: &[Owner],
+) -> Result<()> {
+    let workers: Vec<String> = workers.into_iter().cloned().collect();
+    change(broker, WORKERS, |names: &mut Vec<String>| {
+        names.clone_from(&workers);
+        true
+    })?;
+    change(broker, OWNERS, |row: &mut Vec<Owner>| {
+        row.clear();
+        row.extend_from_slice(owners);
+        true
+    })
+    .map(drop)
+}
+
 /// Draws random bytes.
 pub(super) fn drawn<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
@@ -150,6 +169,24 @@ impl Rows {
             is_new
         });
         joined.map(drop)
+    }
+
+    /// Makes a worker a member no longer, and lets it have said nothing.
+    pub(super) fn forget(&self, worker: &str) -> Result<()> {
+        change(&*self.broker, WORKERS, |names: &mut Vec<String>| {
+            let before = names.len();
+            names.retain(|name| name != worker);
+            names.len() < before
+        })?;
+        change(&*self.broker, &row_of(worker), |beat: &mut Beat| {
+            // Whoever has the name later counts on from there.
+            *beat = Beat {
+                number: beat.number,
+                ..Beat::default()
+            };
+            true
+        })
+        .map(drop)
     }
 
     /// Returns what a worker said last, and the version of its row.

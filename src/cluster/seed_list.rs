@@ -32,6 +32,17 @@ pub(super) fn create(broker: &dyn Broker) -> Result<()> {
     broker.create(LOG)
 }
 
+/// Makes the list again, of which shards have read as far as this position: what is added from now
+/// on stands behind it. What nobody had read is lost with the engine.
+pub(super) fn restore(broker: &dyn Broker, through: u64) -> Result<()> {
+    create(broker)?;
+    let mut last = end(broker)?;
+    while last < through {
+        last = append(broker, last, Vec::new())?;
+    }
+    Ok(())
+}
+
 /// Returns the position of the last entry.
 pub(super) fn end(broker: &dyn Broker) -> Result<u64> {
     broker.end(LOG)

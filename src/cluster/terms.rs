@@ -1,6 +1,8 @@
 //! What holds for all workers of a crawl: fixed when it is created.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +15,10 @@ use crate::url::Secret;
 /// The row.
 const CRAWL: &str = "crawl";
 
+/// Name of the file in the directory of a worker that has the same: what an engine that has lost
+/// its data is told again.
+const FILE: &str = "crawl.json";
+
 /// Version of the form of the rows.
 const FORMAT: u32 = 2;
 
@@ -22,11 +28,11 @@ pub const MAX_SHARDS: u16 = 256;
 
 /// The row of what is fixed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Creation {
+pub(super) struct Creation {
     format: u32,
-    shards: u16,
+    pub(super) shards: u16,
     copies: u16,
-    secret: Vec<u8>,
+    pub(super) secret: Vec<u8>,
     settings: BTreeMap<String, String>,
     /// Where its seeds begin in their list: what stands before is of a creation that was not
     /// finished.
@@ -134,6 +140,26 @@ pub fn terms(broker: &dyn Broker) -> Result<Option<Terms>> {
     read::<Creation>(broker, CRAWL)?.1.terms().map(Some)
 }
 
+/// Makes a crawl known again that was created before. Its row is what tells that it is known, so
+/// this comes last.
+pub(super) fn restore(broker: &dyn Broker, creation: &Creation) -> Result<()> {
+    change(broker, CRAWL, |row: &mut Creation| {
+        *row = creation.clone();
+        true
+    })
+    .map(drop)
+}
+
+/// Returns what the directory of a worker keeps of the terms of its crawl; `None` if there is no
+/// such file.
+pub(super) fn kept(directory: &Path) -> io::Result<Option<Creation>> {
+    let json = match fs::read(directory.join(FILE)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        json => json?,
+    };
+    Ok(Some(serde_json::from_slice(&json)?))
+}
+
 /// The beginning of the row, which every version writes and reads.
 #[derive(Default, Deserialize)]
 struct Format(u32);
@@ -143,6 +169,30 @@ fn other_format(other: u32) -> Error {
         "the crawl has form {other}, and this version of gleaner has form {FORMAT}: all workers \
          of a crawl need versions of one form"
     ))
+}
+
+impl Terms {
+    /// Writes the terms into the directory of a worker.
+    pub(super) fn keep(&self, directory: &Path) -> io::Result<()> {
+        let creation = Creation {
+            format: FORMAT,
+            shards: self.shards,
+            copies: self.copies,
+            secret: self.secret.as_bytes().to_vec(),
+            settings: self.settings.clone(),
+            seeds_from: self.seeds_from,
+        };
+        if kept(directory).ok().flatten().as_ref() == Some(&creation) {
+            return Ok(());
+        }
+        fs::create_dir_all(directory)?;
+        // The file is whole, or is not there.
+        let staged = directory.join(FILE).with_extension("tmp");
+        let file = fs::File::create(&staged)?;
+        serde_json::to_writer(&file, &creation)?;
+        file.sync_all()?;
+        fs::rename(staged, directory.join(FILE))
+    }
 }
 
 impl Creation {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -13,7 +13,10 @@ use arc_swap::ArcSwapOption;
 use jiff::Timestamp;
 use tokio::runtime::{Builder, Runtime};
 
+use super::copier::{Giver, Taker};
+use super::copies::{Copies, Copy};
 use super::exchange::{Board, Exchange};
+use super::forget::{Lost, lost};
 use super::log::{ShardLog, log_of};
 use super::membership::{Having, Membership, Orders, Times};
 use super::rows::Rows;
@@ -25,15 +28,18 @@ use super::wishes::{Going, Wishes};
 use crate::broker::{self, Broker};
 use crate::control::{ControlServer, Handles, ServeMode};
 use crate::engine::{
-    self, Control, Crawl, Ending, FollowStep, Following, Lease, Opening, Options, RunLimits,
-    ShardOptions, StopHandle, Watch,
+    self, Control, Copying, Crawl, Ending, FollowStep, Following, Lease, LostWorker, Opening,
+    Options, RunLimits, ShardOptions, StopHandle, Watch,
 };
 use crate::frontier::Shards;
-use crate::store;
+use crate::store::{self, CommitLog};
 use crate::units::Size;
 
 /// Wait of a follower at the end of its log, and while the log does not answer.
 const FOLLOWER_WAITS: Duration = Duration::from_millis(50);
+
+/// The position of a follower that has no copy to follow with.
+const NO_COPY: u64 = u64::MAX;
 
 /// Time that a worker which ends takes at most to give away what it owns.
 const LEAVING: Duration = Duration::from_secs(30);
@@ -53,6 +59,8 @@ pub struct WorkerOptions {
     pub crawl_name: String,
     /// What holds for all workers of the crawl.
     pub terms: Terms,
+    /// Bytes that the log of a shard may have before the slowest copy is dropped.
+    pub log_max: u64,
     /// The times that all workers of the crawl go by.
     pub times: Times,
     /// How it crawls. The most memory, the most fetches and the greatest rates are shared by its
@@ -95,6 +103,14 @@ pub enum Error {
     /// Another process has its name.
     #[error("another process runs as worker {0}; give each a name of its own")]
     Name(String),
+    /// Its directory cannot be written.
+    #[error("{path}: {source}")]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: std::io::Error,
+    },
     /// It cannot start what it needs.
     #[error("cannot start: {0}")]
     Threads(std::io::Error),
@@ -123,6 +139,12 @@ pub struct Worker {
     lease: Lease,
     posts: BTreeMap<u16, Post>,
     done: BTreeSet<u16>,
+    /// Shards that it owns, of which the log does not have any more what is lacking here.
+    unfit: BTreeSet<u16>,
+    /// Workers whose disks are lost.
+    lost: Vec<Lost>,
+    /// Shards of which it may be registered for a copy.
+    registered: BTreeSet<u16>,
     board: Board,
     /// What people want.
     wishes: Wishes,
@@ -137,7 +159,7 @@ pub struct Worker {
 /// A shard that a thread crawls or follows.
 struct Post {
     role: Role,
-    /// The position in the log up to which a follower has read.
+    /// The position in the log up to which a follower has read, or [`NO_COPY`].
     position: Arc<AtomicU64>,
     /// The crawl, once it is open.
     open: Arc<OnceLock<(Control, Watch)>>,
@@ -158,8 +180,14 @@ impl Worker {
     ///
     /// # Errors
     ///
-    /// [`Error::Engine`] if the engine cannot be reached.
+    /// [`Error::Engine`] if the engine cannot be reached; [`Error::Directory`] if the directory
+    /// cannot be written.
     pub fn join(broker: Arc<dyn Broker>, mut options: WorkerOptions) -> Result<Self, Error> {
+        let kept = options.terms.keep(&options.directory);
+        kept.map_err(|source| Error::Directory {
+            path: options.directory.clone(),
+            source,
+        })?;
         let who = (&*options.name, &*options.machine);
         let rows = Rows::new(Arc::clone(&broker));
         let terms = &options.terms;
@@ -171,6 +199,13 @@ impl Worker {
             options.times.dead,
         )?;
         part(&mut options.crawl, terms.shards, options.max_shards);
+        let mut registered = BTreeSet::new();
+        for shard in 0..options.terms.shards {
+            let copies = Copies::new(Arc::clone(&broker), shard, &options.name);
+            if copies.read()?.contains_key(&options.name) {
+                registered.insert(shard);
+            }
+        }
         Ok(Self {
             membership,
             options,
@@ -178,6 +213,9 @@ impl Worker {
             lease: Lease::default(),
             posts: BTreeMap::new(),
             done: BTreeSet::new(),
+            unfit: BTreeSet::new(),
+            lost: Vec::new(),
+            registered,
             board: Board::default(),
             wishes: Wishes::default(),
             has_begun: false,
@@ -256,7 +294,14 @@ impl Worker {
                                 return Ok(());
                             }
                         }
-                        self.obey(orders)?;
+                        self.hear_of_losses()?;
+                        match self.obey(orders) {
+                            // What was not done is ordered again.
+                            Err(Error::Engine(broker::Error::Away(reason))) => {
+                                tracing::warn!(reason, "the engine of the cluster does not answer");
+                            }
+                            obeyed => obeyed?,
+                        }
                         self.pace(&runtime);
                     }
                 }
@@ -329,11 +374,31 @@ impl Worker {
         self.view.0.is_engine_away.store(false, Ordering::Relaxed);
     }
 
+    /// Ends what is crawled here, to go on when what was lost with disks is put back, if there are
+    /// more of them than were heard of.
+    fn hear_of_losses(&mut self) -> Result<(), Error> {
+        let lost = match lost(&*self.broker) {
+            Err(broker::Error::Away(_)) => return Ok(()),
+            lost => lost?,
+        };
+        if lost.len() == self.lost.len() {
+            return Ok(());
+        }
+        self.lost = lost;
+        self.done.clear();
+        let posts = self.posts.values();
+        posts
+            .filter(|post| matches!(post.role, Role::Crawling(_)))
+            .for_each(Post::end);
+        Ok(())
+    }
+
     /// Returns what this worker has.
     fn having(&mut self, is_leaving: bool, now: Duration) -> Having {
         let mut having = Having {
             is_leaving,
             done: self.done.clone(),
+            unfit: self.unfit.clone(),
             ..Having::default()
         };
         let mut figures = BTreeMap::new();
@@ -341,7 +406,9 @@ impl Worker {
             match post.role {
                 Role::Following(_) => {
                     let position = post.position.load(Ordering::Relaxed);
-                    having.follows.insert(*shard, position);
+                    if position != NO_COPY {
+                        having.follows.insert(*shard, position);
+                    }
                 }
                 Role::Crawling(_) => {
                     let open = post.open.get().map(|(_, watch)| Figures::read(watch));
@@ -397,6 +464,15 @@ impl Worker {
                 Err(engine::Error::Store(store::Error::Stale)) => {
                     tracing::warn!(shard, "another worker has taken the shard over");
                 }
+                Err(engine::Error::Store(store::Error::Outdated { reason })) => {
+                    tracing::warn!(
+                        shard,
+                        reason,
+                        "the directory cannot go on with the shard; it is for a worker that \
+                         follows it"
+                    );
+                    self.unfit.insert(shard);
+                }
                 Err(source) => return Err(Error::shard(shard, source)),
             }
         }
@@ -407,6 +483,8 @@ impl Worker {
         self.has_begun |= !orders.own.is_empty() || !orders.follow.is_empty();
         self.done
             .retain(|shard| orders.own.contains(shard) || orders.give.contains_key(shard));
+        self.unfit.retain(|shard| orders.unfit.contains(shard));
+        self.leave(&orders);
         for (shard, post) in &self.posts {
             let is_right = match post.role {
                 Role::Crawling(_) => orders.own.contains(shard),
@@ -422,12 +500,14 @@ impl Worker {
                 tracing::info!(shard, to, "the shard is given away");
                 self.membership.give(shard, &to)?;
                 self.done.remove(&shard);
+                self.unfit.remove(&shard);
             }
         }
         for shard in orders.own {
             if !self.posts.contains_key(&shard) && !self.done.contains(&shard) {
                 tracing::info!(shard, "crawling the shard");
                 let post = self.crawl(shard)?;
+                self.registered.insert(shard);
                 self.posts.insert(shard, post);
             }
         }
@@ -435,18 +515,44 @@ impl Worker {
             if !self.posts.contains_key(&shard) {
                 tracing::info!(shard, "following the shard");
                 let post = self.follow(shard)?;
+                self.registered.insert(shard);
                 self.posts.insert(shard, post);
             }
         }
         Ok(())
     }
 
+    /// Lets the logs of shards go on without this worker of which it is to have no copy.
+    fn leave(&mut self, orders: &Orders) {
+        let (posts, broker, name) = (&self.posts, &self.broker, &self.options.name);
+        self.registered.retain(|shard| {
+            let is_used = posts.contains_key(shard)
+                || orders.own.contains(shard)
+                || orders.follow.contains(shard)
+                || orders.give.contains_key(shard)
+                || orders.waiting.contains(shard);
+            if is_used {
+                return true;
+            }
+            let copies = Copies::new(Arc::clone(broker), *shard, name);
+            match copies.leave() {
+                Ok(()) => false,
+                Err(error) => {
+                    tracing::debug!(shard, %error, "the copy stays registered for the moment");
+                    true
+                }
+            }
+        });
+    }
+
     fn log(&self, shard: u16) -> Arc<ShardLog> {
-        Arc::new(ShardLog::new(
-            Arc::clone(&self.broker),
-            shard,
-            &self.options.name,
-        ))
+        let log = ShardLog::new(Arc::clone(&self.broker), shard, &self.options.name);
+        let failpoint = self.options.crawl.failpoint;
+        Arc::new(log.bounded(self.options.log_max).failing(failpoint))
+    }
+
+    fn copies(&self, shard: u16) -> Copies {
+        Copies::new(Arc::clone(&self.broker), shard, &self.options.name)
     }
 
     fn directory(&self, shard: u16) -> PathBuf {
@@ -467,14 +573,44 @@ impl Worker {
             secret: terms.secret.clone(),
         });
         let seeds_from = terms.seeds_from;
+        options.keeper = Some(self.options.name.clone());
+        let lost = self.lost.iter().map(|lost| LostWorker {
+            name: lost.worker.clone(),
+            through_epoch: lost.epochs.get(usize::from(shard)).copied().unwrap_or(0),
+        });
+        let lost: Vec<LostWorker> = lost.collect();
         self.board.forget(shard);
         let (broker, board) = (Arc::clone(&self.broker), self.board.clone());
+        let copies = self.copies(shard);
         let directory = self.directory(shard);
         let own = stop.clone();
         let open = Arc::new(OnceLock::new());
         let opened = Arc::clone(&open);
         let work = move || {
-            let crawl = Crawl::open(&directory, options)?;
+            let mut crawl = Crawl::open(&directory, options)?;
+            if let Some(found) = crawl.put_back_lost(&lost)? {
+                tracing::warn!(
+                    shard,
+                    pages = found.pages,
+                    documents = found.documents,
+                    "a disk of the shard's is lost: pages of which only that had the body are \
+                     fetched again"
+                );
+            }
+            // The next owner is to keep what this one lacks when it is back.
+            let registered = broker.end(&log_of(shard)).and_then(|position| {
+                let wish = None;
+                copies.put(&Copy { position, wish })
+            });
+            if let Err(error) = registered {
+                tracing::debug!(shard, %error, "the owner is not registered for a copy");
+            }
+            let giver = Giver::new(Arc::clone(&broker), shard, copies, crawl.copy_source());
+            let (end, ended) = mpsc::channel();
+            let giver = thread::Builder::new()
+                .name(format!("copies-{shard:02}"))
+                .spawn(move || giver.run(&ended))
+                .map_err(engine::Error::Threads)?;
             let handles = Handles {
                 control: crawl.control(),
                 watch: crawl.watch(),
@@ -500,6 +636,8 @@ impl Worker {
                 // It ends with the run.
                 let _ = exchange.join();
             }
+            drop(end);
+            let _ = giver.join();
             Ok(Some(summary?.ending))
         };
         let mut post = Post::start(shard, Role::Crawling(stop), Arc::default(), work)?;
@@ -507,30 +645,21 @@ impl Worker {
         Ok(post)
     }
 
-    /// Follows a shard on a thread.
+    /// Follows a shard on a thread, and makes a copy of it where there is none that can.
     fn follow(&self, shard: u16) -> Result<Post, Error> {
         let (end, ended) = mpsc::channel();
-        let position = Arc::new(AtomicU64::new(0));
-        let (log, directory) = (self.log(shard), self.directory(shard));
-        let options = self.options.crawl.clone();
-        let read = Arc::clone(&position);
-        let work = move || {
-            let mut following = Following::open(&directory, &options, log)?;
-            loop {
-                let waits = match following.step()? {
-                    FollowStep::Applied => Duration::ZERO,
-                    FollowStep::AtEnd => FOLLOWER_WAITS,
-                    FollowStep::Away(reason) => {
-                        tracing::debug!(shard, reason, "the log of the shard does not answer");
-                        FOLLOWER_WAITS
-                    }
-                };
-                read.store(following.place().0, Ordering::Relaxed);
-                if ended.recv_timeout(waits) != Err(RecvTimeoutError::Timeout) {
-                    return Ok(None);
-                }
-            }
+        let position = Arc::new(AtomicU64::new(NO_COPY));
+        let follower = Follower {
+            shard,
+            broker: Arc::clone(&self.broker),
+            copies: self.copies(shard),
+            log: self.log(shard),
+            directory: self.directory(shard),
+            options: self.options.crawl.clone(),
+            position: Arc::clone(&position),
+            ended,
         };
+        let work = move || follower.run().map(|()| None);
         Post::start(shard, Role::Following(end), position, work)
     }
 }
@@ -546,6 +675,68 @@ fn part(crawl: &mut Options, shards: u16, max_shards: Option<u16>) {
     crawl.max_rate = crawl.max_rate.map(|it| rate(it).unwrap_or(NonZeroU32::MIN));
     let rate = &mut crawl.fetch.limit_rate;
     *rate = rate.map(|it| Size((it.0 / all).max(1)));
+}
+
+/// What follows a shard on a thread of its own.
+struct Follower {
+    shard: u16,
+    broker: Arc<dyn Broker>,
+    copies: Copies,
+    log: Arc<ShardLog>,
+    directory: PathBuf,
+    options: Options,
+    position: Arc<AtomicU64>,
+    ended: Receiver<()>,
+}
+
+impl Follower {
+    /// Follows until it is asked to end.
+    fn run(self) -> Result<(), engine::Error> {
+        loop {
+            let reason = match self.follow() {
+                Err(engine::Error::Store(store::Error::Outdated { reason })) => reason,
+                ended => return ended,
+            };
+            let shard = self.shard;
+            tracing::info!(shard, reason, "the shard is copied from its owner");
+            self.position.store(NO_COPY, Ordering::Relaxed);
+            let log = Arc::clone(&self.log) as Arc<dyn CommitLog>;
+            let mut copying = Copying::open(&self.directory, &self.options, log)?;
+            let taker = Taker::new(Arc::clone(&self.broker), shard, self.copies.clone());
+            let taker = taker.map_err(|error| engine::Error::Internal(error.to_string()))?;
+            if !taker.run(&mut copying, &self.options, &self.ended)? {
+                return Ok(());
+            }
+            tracing::info!(shard, "the shard is copied");
+        }
+    }
+
+    fn follow(&self) -> Result<(), engine::Error> {
+        let log = Arc::clone(&self.log) as Arc<dyn CommitLog>;
+        let mut following = Following::open(&self.directory, &self.options, log)?;
+        let mut is_registered = false;
+        loop {
+            let waits = match following.step()? {
+                FollowStep::Applied => Duration::ZERO,
+                FollowStep::AtEnd => FOLLOWER_WAITS,
+                FollowStep::Away(reason) => {
+                    let shard = self.shard;
+                    tracing::debug!(shard, reason, "the log of the shard does not answer");
+                    FOLLOWER_WAITS
+                }
+            };
+            let (position, _) = following.place();
+            if !is_registered {
+                let wish = None;
+                // Where that fails, it is tried again, and what is lacking by then is copied.
+                is_registered = self.copies.put(&Copy { position, wish }).is_ok();
+            }
+            self.position.store(position, Ordering::Relaxed);
+            if self.ended.recv_timeout(waits) != Err(RecvTimeoutError::Timeout) {
+                return Ok(());
+            }
+        }
+    }
 }
 
 impl Post {

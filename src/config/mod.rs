@@ -339,6 +339,7 @@ impl Config {
             log: None,
             lease: None,
             shard: None,
+            keeper: None,
             failpoint: None,
         })
     }

@@ -19,8 +19,9 @@ use super::ring::leaving::start_handover;
 use super::ring::suspects::Suspects;
 use super::visit::{Entry, Seeds};
 use super::{
-    Control, Counters, DataDirectory, Ending, Error, Gauges, MemoryPlan, MemoryUse, Omissions,
-    Options, RunLimits, Status, StopHandle, Summary, Watch, Widened, WouldAdmit, open, ring,
+    Control, CopySource, Counters, DataDirectory, Ending, Error, Gauges, LostDisks, LostWorker,
+    MemoryPlan, MemoryUse, Omissions, Options, RunLimits, Status, StopHandle, Summary, Watch,
+    Widened, WouldAdmit, again, open, ring,
 };
 use crate::archive::add_earlier_archives;
 use crate::frontier::{Moment, Seed};
@@ -158,6 +159,20 @@ impl Crawl {
             )
         };
         (!shards.is_one()).then(post)
+    }
+
+    /// Puts back what was lost with the disks of workers, unless that was done before. Returns what
+    /// that was; `None` if there was nothing to do. Writes to the store, so it blocks.
+    #[doc(hidden)]
+    pub fn put_back_lost(&mut self, workers: &[LostWorker]) -> Result<Option<LostDisks>, Error> {
+        again::put_back_lost(&mut self.committer, workers, &self.options.opening)
+    }
+
+    /// Returns what others make copies from while the crawl runs.
+    #[doc(hidden)]
+    pub fn copy_source(&self) -> CopySource {
+        let path = self.directory.path();
+        CopySource::new(&self.committer.store, path, self.options.failpoint)
     }
 
     /// Ends a run that has nothing to do, and returns its summary. A run that was killed when all

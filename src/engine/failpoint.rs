@@ -33,6 +33,10 @@ pub enum Step {
     FileClosed,
     /// A commit was appended to the log that it goes into first.
     LogAppended,
+    /// A part of a copy was read for another worker.
+    CopyGiven,
+    /// A part of a copy of another worker's was committed.
+    CopyTaken,
     /// At the start, the fingerprints of pages were recomputed.
     Refingerprinted,
     /// At the start, documents and runs were rebuilt from new fingerprints.
@@ -44,8 +48,8 @@ pub enum Step {
 }
 
 impl Step {
-    /// All steps, in order. Of the last six, the first is reached when a run ends or a file is
-    /// old, the second only where there is a log, and the others only if fingerprints are
+    /// All steps, in order. Of the last eight, the first is reached when a run ends or a file is
+    /// old, the next three only where there is a log, and the others only if fingerprints are
     /// recomputed or a data directory of an older format is opened.
     pub const ALL: &[Self] = Self::VARIANTS;
 

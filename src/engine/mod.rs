@@ -48,7 +48,8 @@ pub use crate::frontier::{HeldHosts, NoHost, hosts_named};
 pub use crate::handover::{Credentials, HandoverOptions, HandoverState, UploadOptions};
 pub(crate) use again::document_place;
 pub use again::{
-    Dropped, RestoreFilter, Restored, body_place, hold, restore, retry, retry_classes,
+    Dropped, LostDisks, LostWorker, RestoreFilter, Restored, body_place, hold, restore, retry,
+    retry_classes,
 };
 pub use crawl::Crawl;
 pub use error::Error;
@@ -68,8 +69,8 @@ pub use left_out::{
 };
 pub use messages::{Opening, Over, SeedsAdded, StopHandle, Stopped};
 pub use open::{
-    DataDirectory, DirectoryError, FollowStep, Following, MemoryPlan, Widened, WouldAdmit,
-    known_files,
+    CopyChunk, CopyCursor, CopyId, CopySource, CopyStep, Copying, DataDirectory, DirectoryError,
+    FollowStep, Following, MemoryPlan, Widened, WouldAdmit, known_files,
 };
 pub(crate) use open::{features, is_begun, lost, open_copy, open_store};
 pub use options::{ArchiveOptions, LiveOptions, Options, RunLimits, ShardOptions};

@@ -96,6 +96,9 @@ pub struct Options {
     /// Which shard of a crawl this is, if it has several.
     #[doc(hidden)]
     pub shard: Option<ShardOptions>,
+    /// The worker whose disk this is, where several share a crawl.
+    #[doc(hidden)]
+    pub keeper: Option<String>,
     /// Where the process kills itself, in tests.
     #[doc(hidden)]
     pub failpoint: Option<Failpoint>,

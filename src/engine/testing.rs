@@ -106,6 +106,7 @@ pub(crate) fn options() -> Options {
         log: None,
         lease: None,
         shard: None,
+        keeper: None,
         failpoint: None,
     }
 }

@@ -31,6 +31,23 @@ impl OtherFiles {
         Some(u32::from(keeper) << 16)
     }
 
+    /// Returns which of these workers has begun the file of a number.
+    pub fn keeper_of(segment: u32) -> u64 {
+        u64::from(segment >> 16)
+    }
+
+    /// Returns which of these workers' files are on this disk, of the first to the one that began
+    /// the file of a number.
+    pub fn keepers_here(&self, through: u32) -> impl Iterator<Item = u64> {
+        let is_here = |keeper: &u64| {
+            let first = Self::first_of(*keeper);
+            let is_in =
+                |(from, to): &(u32, u32)| first.is_some_and(|it| (*from..*to).contains(&it));
+            !self.pages.iter().any(is_in)
+        };
+        (0..=Self::keeper_of(through)).filter(is_here)
+    }
+
     /// Returns the numbers up to `end` in `ranges`' gaps: those of the files that are here.
     pub fn here(ranges: &[(u32, u32)], end: u32) -> impl Iterator<Item = u32> {
         let ends = [(end.saturating_add(1), 0)];
@@ -57,5 +74,17 @@ mod tests {
         assert_eq!(OtherFiles::first_of(0), Some(0));
         assert_eq!(OtherFiles::first_of(3), Some(3 << 16));
         assert_eq!(OtherFiles::first_of(65_535), None);
+        assert_eq!(OtherFiles::keeper_of((3 << 16) + 9), 3);
+        let here = |pages: &[(u32, u32)], through| {
+            let others = OtherFiles {
+                pages: pages.to_vec(),
+                ..OtherFiles::default()
+            };
+            others.keepers_here(through).collect::<Vec<_>>()
+        };
+        assert_eq!(here(&[], 9), [0]);
+        assert_eq!(here(&[(0, 2 << 16)], (2 << 16) + 1), [2]);
+        // One that has two files of its own as the first, and is the fourth now.
+        assert_eq!(here(&[(2, 3 << 16)], 3 << 16), [0, 3]);
     }
 }

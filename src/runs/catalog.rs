@@ -506,7 +506,7 @@ impl DerefMut for Catalog {
     }
 }
 
-fn path(directory: &Path, name: &str, id: u64) -> PathBuf {
+pub(super) fn path(directory: &Path, name: &str, id: u64) -> PathBuf {
     directory.join(format!("{name}-{id}.run"))
 }
 
@@ -549,7 +549,7 @@ fn scan(directory: &Path) -> Result<(Vec<PathBuf>, u64), Error> {
 }
 
 /// Opens a file of the manifest and checks that it is the one that was meant.
-fn open_listed(path: &Path, entry: &FileEntry) -> Result<RunFile, Error> {
+pub(super) fn open_listed(path: &Path, entry: &FileEntry) -> Result<RunFile, Error> {
     let file = RunFile::open(path, entry.id)?;
     if (file.count(), file.crc()) == (entry.count, entry.crc) {
         return Ok(file.with_newest(entry.newest));

@@ -159,7 +159,7 @@ pub enum DecodeError {
 }
 
 /// Returns the number of a table in the form. A number is never given to another table.
-const fn code(table: Table) -> u8 {
+pub(super) const fn code(table: Table) -> u8 {
     match table {
         Table::Meta => 1,
         Table::Pages => 2,
@@ -183,7 +183,7 @@ const fn code(table: Table) -> u8 {
 }
 
 /// Returns the table of a number.
-fn table(number: u8) -> Option<Table> {
+pub(super) fn table(number: u8) -> Option<Table> {
     let mut all = Table::ALL.iter().copied();
     all.find(|table| code(*table) == number)
 }

@@ -50,9 +50,17 @@ pub mod meta {
     /// Where the store stands in the log that its commits go into first, if there is one; rewritten
     /// by every commit.
     pub const LOG: &[u8] = b"log";
+    /// How far the copy is that is being made here of another worker's, from when that began until
+    /// it is complete.
+    pub const COPYING: &[u8] = b"copying";
     /// How many times the crawl was taken over by another worker, whose disk had no files of the
     /// archives or fewer (a number).
     pub const KEEPERS: &[u8] = b"keepers";
+    /// Prefix of the names of the workers that have the files of the archives, by which of those it
+    /// is that took the crawl over (8 bytes).
+    pub const KEEPER: &[u8] = b"keeper/";
+    /// Set while what was lost with disks is being put back; the row says how far that is.
+    pub const LOSING: &[u8] = b"losing";
     /// Present from when others have committed since this disk was written to until its next files
     /// have numbers of their own.
     pub const TAKEN_OVER: &[u8] = b"taken-over";

@@ -12,6 +12,7 @@
 //! Each owner of a log has a higher epoch than those before it, and begins by an entry that says
 //! so. Entries of a lower epoch behind it are void; there are none unless the log lost its end.
 
+pub mod copy;
 mod entry;
 mod follower;
 mod reach;
@@ -183,6 +184,7 @@ impl Replicated {
     /// Waits while it does not answer.
     pub fn open(local: Arc<dyn Store>, log: Arc<dyn CommitLog>) -> Result<Self> {
         let reach = Reach { local, log };
+        refuse_unfinished(&*reach.local)?;
         let (place, mut end) = reach.catch_up(reach.place()?)?;
         let mut place = match place.has_begun {
             false => place,
@@ -321,6 +323,7 @@ pub struct ReadOnly(Arc<dyn Store>);
 impl ReadOnly {
     /// Returns the store as it is if it has no log, and else one that is not written.
     pub fn unless_free(store: Arc<dyn Store>) -> Result<Arc<dyn Store>> {
+        refuse_unfinished(&*store)?;
         Ok(match place(&*store)? {
             None => store,
             Some(_) => Arc::new(Self(store)),
@@ -360,6 +363,16 @@ pub fn refuse_logged(store: &dyn Store) -> Result<()> {
     }
 }
 
+/// Refuses a store whose copy is not complete.
+fn refuse_unfinished(store: &dyn Store) -> Result<()> {
+    match store.get(Table::Meta, keys::meta::COPYING)? {
+        None => Ok(()),
+        Some(_) => Err(Error::Outdated {
+            reason: "the one that was begun is not complete".to_owned(),
+        }),
+    }
+}
+
 fn draw() -> Result<Writer> {
     let mut writer = Writer::default();
     getrandom::fill(&mut writer).map_err(|error| refused(format!("no random bytes: {error}")))?;
@@ -374,12 +387,17 @@ fn place(store: &dyn Store) -> Result<Option<Place>> {
 /// Whether a change is about the files of this disk, and of no meaning to who has others. Deltas
 /// are put by commits and deleted by the checkpoint of each disk.
 fn is_here(change: &Change) -> bool {
-    use keys::meta::{DISK, OTHERS, TAKEN_OVER, TEXTS};
     match change.table {
         Table::Deltas => change.value.is_none(),
-        Table::Meta => [DISK, OTHERS, TAKEN_OVER, TEXTS].contains(&&*change.key),
-        _ => false,
+        table => is_of_this_disk(table, &change.key),
     }
+}
+
+/// Whether a row is about the files of this disk, or about where this store stands.
+fn is_of_this_disk(table: Table, key: &[u8]) -> bool {
+    use keys::meta::{COPYING, DISK, LOG, NEXT_NUMBER, OTHERS, TAKEN_OVER, TEXTS};
+    let names = [COPYING, DISK, LOG, NEXT_NUMBER, OTHERS, TAKEN_OVER, TEXTS];
+    table == Table::Meta && names.contains(&key)
 }
 
 fn read(at: u64, bytes: &[u8]) -> Result<Entry> {

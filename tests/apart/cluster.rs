@@ -1,7 +1,6 @@
 //! A crawl that commits to a log of NATS before it commits to its data directory, and the engine
 //! itself: what it promises, and what is left of that when it is killed.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -14,7 +13,7 @@ use gleaner::broker::{Broker, Error};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::audit::{canonical, left, rows, simhash};
+use crate::audit::{left, rows, simhash};
 use crate::contract;
 use crate::kills::crawl_twice;
 use crate::nats::{self, Servers, copy};
@@ -268,43 +267,6 @@ pub(crate) fn of_writers_that_race_one_wins() {
     ] {
         assert!(said.contains(part), "no {part:?} in {said}");
     }
-}
-
-/// One of three workers is killed, and its shards are gone on with by those that followed them:
-/// together they fetch what one machine fetches.
-pub(crate) fn workers_of_which_one_is_killed() {
-    let world = World::new(0x3a17);
-    let directory = tempfile::tempdir().expect("there is a directory for temporary files");
-    let settings = directory.path().join("settings.toml");
-    let without_delay = format!("{SETTINGS}[politeness]\ndelay = \"0s\"\n");
-    fs::write(&settings, without_delay).expect("the directory is ours");
-    create(&world, &settings, "4").expect(0);
-    let start = |name: &str| worker(&world, directory.path(), name, &[]);
-    let (a, b, c) = (start("a"), start("b"), start("c"));
-    world.wait(80);
-    a.signal(Signal::KILL);
-    a.end();
-    b.end().expect(0);
-    c.end().expect(0);
-
-    let undisturbed = Place::new();
-    undisturbed.crawl_by(SETTINGS, &[&world.seed]);
-    let of = |data: &Path| -> BTreeSet<String> {
-        let rows = rows(data).into_values();
-        rows.map(|page| canonical(&page.url)).collect()
-    };
-    let mut found = BTreeSet::new();
-    for shard in ["00", "01", "02", "03"] {
-        let of_workers =
-            ["b", "c"].map(|name| directory.path().join(name).join("shards").join(shard));
-        let pages = of_workers.iter().filter(|it| it.exists()).map(|it| of(it));
-        let pages = pages.max_by_key(BTreeSet::len).unwrap_or_default();
-        for url in pages {
-            assert!(found.insert(url.clone()), "{url} is of two shards");
-        }
-    }
-    let expected = of(&undisturbed.data());
-    assert_eq!(found, expected);
 }
 
 /// Creates the crawl of a world, in so many shards.

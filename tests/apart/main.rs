@@ -7,6 +7,7 @@
 //!
 //! - `need`: what a test may need, and whether this machine has it.
 //! - `cluster`: a crawl that commits to a log of NATS, and its servers, killed.
+//! - `workers`: workers that share a crawl, killed, stopped, cut off and without their disks.
 //! - `child`: this binary again, as the process that a test kills.
 //! - `console`, `console_states`: the page of the console, in a browser.
 //! - `guard`, `hostile`: which addresses are contacted, in a network of their own.
@@ -31,6 +32,7 @@ mod packages;
 mod scale;
 mod tables;
 mod tools;
+mod workers;
 
 #[path = "../support/audit.rs"]
 mod audit;
@@ -52,6 +54,9 @@ mod kills;
 
 #[path = "../support/nats.rs"]
 mod nats;
+
+#[path = "../support/proxy.rs"]
+mod proxy;
 
 #[path = "../support/run.rs"]
 mod run;
@@ -112,7 +117,6 @@ fn tests() -> Vec<Test> {
         cluster::of_writers_that_race_one_wins: Need::Nats,
         cluster::the_demo_loses_a_worker_and_no_page: Need::Nats,
         cluster::three_servers_of_which_one_is_killed: Need::Nats,
-        cluster::workers_of_which_one_is_killed: Need::Nats,
         console::a_host_that_is_held_gets_no_requests: Need::Browser,
         console::a_report_opens_from_disk: Need::Browser,
         console::it_fits_a_phone_and_the_dark: Need::Browser,
@@ -163,6 +167,10 @@ fn tests() -> Vec<Test> {
         tools::files_for_clusters_are_yaml_and_start_workers: Need::Python("yaml"),
         tools::pdftotext_finds_the_text_of_a_pdf: Need::Program("pdftotext"),
         tools::warcio_reads_every_record_and_its_digests: Need::Python("warcio"),
+        workers::of_which_one_is_killed: Need::Nats,
+        workers::that_are_interrupted_while_they_copy_and_lose_a_disk: Need::Nats,
+        workers::that_are_stopped_and_cut_off: Need::Nats,
+        workers::through_minutes_of_faults: Need::Soak,
     ]
 }
 

@@ -9,6 +9,9 @@ use crate::{browser, faults, nats};
 /// Tells the process inside a network that it is.
 const INSIDE: &str = "TEST_IN_A_NETWORK_OF_ITS_OWN";
 
+/// The variable that says for how many minutes workers go through faults.
+pub(crate) const SOAK: &str = "CLUSTER_SOAK";
+
 /// What a test needs.
 #[derive(Clone, Copy)]
 pub(crate) enum Need {
@@ -32,6 +35,8 @@ pub(crate) enum Need {
     Axe,
     /// A nats-server, installed by `tests/tools/install`.
     Nats,
+    /// The same, and the minutes that `CLUSTER_SOAK` asks for.
+    Soak,
     /// A module of Python, installed by `tests/tools/install`.
     Python(&'static str),
 }
@@ -47,6 +52,7 @@ impl Need {
             Self::Browser => "needs Chromium".to_owned(),
             Self::Axe => "needs Chromium and axe-core".to_owned(),
             Self::Nats => "needs nats-server".to_owned(),
+            Self::Soak => "needs CLUSTER_SOAK".to_owned(),
             Self::Program(name) | Self::Python(name) => format!("needs {name}"),
         }
     }
@@ -85,6 +91,10 @@ impl Need {
                     .then(|| "axe-core is not installed: run tests/tools/install".to_owned())
             }),
             Self::Nats => nats::missing(&tools()),
+            Self::Soak => match std::env::var_os(SOAK) {
+                Some(_) => nats::missing(&tools()),
+                None => Some(format!("minutes of faults are asked for by {SOAK}")),
+            },
             // Some know one of the two.
             Self::Program(name) => (!succeeds(Command::new(name).arg("--version"))
                 && !succeeds(Command::new(name).arg("-v")))

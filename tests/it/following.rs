@@ -68,7 +68,7 @@ fn follow(data: &Path, engine: &Memory) {
 }
 
 /// What one crawl leaves that has no log and is not disturbed.
-fn undisturbed(web: &Web) -> Left {
+pub(crate) fn undisturbed(web: &Web) -> Left {
     let place = tempfile::tempdir().expect("there is a directory for temporary files");
     let data = place.path().join("data");
     let stop = StopHandle::new();
@@ -83,7 +83,7 @@ fn undisturbed(web: &Web) -> Left {
 }
 
 /// Moves the files of the archives of one worker to those of another.
-fn bring(from: &Path, to: &Path) {
+pub(crate) fn bring(from: &Path, to: &Path) {
     for folder in ["warc", "texts"] {
         let Ok(entries) = fs::read_dir(from.join(folder)) else {
             continue;

@@ -27,7 +27,7 @@
 //! - `forget`: takedowns.
 //! - `formats`: data directories that earlier versions wrote.
 //! - `broker`: what is promised of the engine of a cluster, of its model.
-//! - `following`, `workers`: crawls that are followed and taken over, and shared.
+//! - `following`, `workers`, `copies`: crawls that are followed and taken over, shared, and copied.
 //! - `library`: what a program does with gleaner that is not the command.
 //! - `mark`: what a person says of verdicts, and what was not fetched.
 //! - `memory`: what does not grow.
@@ -99,6 +99,7 @@ mod extract;
 mod bad_input;
 mod broker;
 mod check;
+mod copies;
 mod following;
 mod forget;
 mod formats;

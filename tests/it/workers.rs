@@ -10,19 +10,19 @@ use std::time::{Duration, Instant};
 
 use gleaner::broker::{Broker, Memory};
 use gleaner::cluster::{
-    ClusterStatus, Going, NewCrawl, Terms, Times, Worker, WorkerError, WorkerOptions, WorkerView,
-    add_seeds, create, drain, set_going,
+    ClusterStatus, Going, LOG_MAX, NewCrawl, Terms, Times, Worker, WorkerError, WorkerOptions,
+    WorkerView, add_seeds, create, drain, set_going,
 };
 use gleaner::frontier::Seed;
 use gleaner::url::parse;
-use gleaner::{Crawl, Ending, RunLimits, StopHandle};
+use gleaner::{Crawl, Ending, Feed, Position, RunLimits, StopHandle};
 
 use crate::audit::simhash;
 use crate::following::options;
-use crate::run::{PATIENCE, log};
+use crate::run::PATIENCE;
 use crate::web::{Answer, ClusterOptions, Site, Web, cluster_web};
 
-const SHARDS: u16 = 4;
+pub(crate) const SHARDS: u16 = 4;
 const HOSTS: usize = 12;
 /// Where these hosts are: three of them belong to each shard.
 const NET: u8 = 4;
@@ -34,16 +34,24 @@ const TIMES: Times = Times {
     dead: Duration::from_mins(1),
 };
 
+/// A death that comes soon. Whoever dies of it although it only had to wait is taken over from,
+/// which changes nothing of what is fetched.
+pub(crate) const HASTY: Times = Times {
+    beat: Duration::from_millis(100),
+    right: Duration::from_secs(2),
+    dead: Duration::from_secs(4),
+};
+
 /// A crawl that workers share.
-struct Cluster<'a> {
-    engine: Memory,
+pub(crate) struct Cluster<'a> {
+    pub(crate) engine: Memory,
     terms: Terms,
     place: &'a Path,
 }
 
 impl<'a> Cluster<'a> {
     /// Creates one that begins at these URLs.
-    fn new<const N: usize>(place: &'a Path, seeds: [String; N]) -> Self {
+    pub(crate) fn new<const N: usize>(place: &'a Path, seeds: [String; N]) -> Self {
         let engine = Memory::start(1 << 20);
         let new = NewCrawl {
             shards: SHARDS,
@@ -58,41 +66,50 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    fn broker(&self) -> Arc<dyn Broker> {
+    pub(crate) fn broker(&self) -> Arc<dyn Broker> {
         Arc::new(self.engine.connect())
     }
 
-    fn start(&self, name: &str) -> Running {
+    pub(crate) fn start(&self, name: &str) -> Running {
+        self.start_by(name, TIMES)
+    }
+
+    /// Starts a worker that goes by other times.
+    pub(crate) fn start_by(&self, name: &str, times: Times) -> Running {
         let options = WorkerOptions {
             name: name.to_owned(),
             machine: name.to_owned(),
             directory: self.place.join(name),
             crawl_name: "test".to_owned(),
             terms: self.terms.clone(),
-            times: TIMES,
+            times,
+            log_max: LOG_MAX,
             crawl: options(),
             max_shards: None,
             console: None,
         };
-        let worker = Worker::join(self.broker(), options).expect("it can join");
+        let engine = Arc::new(self.engine.connect());
+        let broker = Arc::clone(&engine) as Arc<dyn Broker>;
+        let worker = Worker::join(broker, options).expect("it can join");
         let view = worker.view();
         let stop = StopHandle::new();
         let own = stop.clone();
         Running {
             stop,
+            engine,
             view,
             thread: thread::spawn(move || worker.run(&own)),
         }
     }
 
     /// What the workers of these names have fetched, each URL as often as they have.
-    fn fetched(&self, names: &[&str]) -> BTreeMap<String, usize> {
+    pub(crate) fn fetched(&self, names: &[&str]) -> BTreeMap<String, usize> {
         let mut found: BTreeMap<String, usize> = BTreeMap::new();
         for name in names {
             let shards = fs::read_dir(self.place.join(name).join("shards"));
             for shard in shards.expect("it had some") {
                 let shard = shard.expect("the directory can be read").path();
-                for (url, times) in fetched(&shard) {
+                for (url, times) in committed(&shard) {
                     *found.entry(url).or_default() += times;
                 }
             }
@@ -106,14 +123,16 @@ fn seed(url: &str) -> Seed {
 }
 
 /// A worker on a thread.
-struct Running {
-    stop: StopHandle,
+pub(crate) struct Running {
+    pub(crate) stop: StopHandle,
+    /// Its connection to the engine.
+    pub(crate) engine: Arc<Memory>,
     view: WorkerView,
     thread: JoinHandle<Result<(), WorkerError>>,
 }
 
 impl Running {
-    fn end(self) {
+    pub(crate) fn end(self) {
         let ended = self.thread.join().expect("its thread does not panic");
         ended.expect("it ends well");
     }
@@ -133,12 +152,16 @@ impl Running {
     }
 }
 
-/// The URLs that a crawl is done with, by the lines of its log, each as often as it is there, but
-/// for visits that only checked what was learned.
-fn fetched(data: &Path) -> BTreeMap<String, usize> {
+/// The URLs that a crawl is done with, by the lines of its log that are committed, each as often as
+/// it is there, but for visits that only checked what was learned.
+pub(crate) fn committed(data: &Path) -> BTreeMap<String, usize> {
     const OTHERS: [&str; 3] = ["retry", "checked", "unchanged"];
     let mut urls = BTreeMap::new();
-    for line in log(data) {
+    if !data.join("log").exists() {
+        return urls;
+    }
+    let mut feed = Feed::open(data, Position::default()).expect("there is a log");
+    while let Some((line, _)) = feed.read_line().expect("the log can be read") {
         if !OTHERS.iter().any(|verdict| line.verdict == *verdict) {
             *urls.entry(line.url).or_default() += 1;
         }
@@ -148,9 +171,23 @@ fn fetched(data: &Path) -> BTreeMap<String, usize> {
 
 /// The same without queries: which of the forms of a URL is seen first is a matter of order, and
 /// they differ in these.
-fn pages(urls: &BTreeMap<String, usize>) -> BTreeSet<&str> {
+pub(crate) fn pages(urls: &BTreeMap<String, usize>) -> BTreeSet<&str> {
     let pages = urls.keys().filter_map(|url| url.split('?').next());
     pages.collect()
+}
+
+/// What one machine fetches, in a directory. The web forgets that it was asked.
+pub(crate) fn alone(directory: &Path, web: &Web) -> BTreeMap<String, usize> {
+    let stop = StopHandle::new();
+    let mut alone = Crawl::open(directory, options()).expect("it begins");
+    let seed = parse(&web.url(0, "/")).expect("a URL");
+    alone
+        .add_seeds([seed], &stop)
+        .expect("the seed is admitted");
+    let summary = alone.run_blocking(&RunLimits::default(), &stop);
+    assert_eq!(summary.expect("it ends well").ending, Ending::Drained);
+    web.clear_log();
+    committed(directory)
 }
 
 #[test]
@@ -162,18 +199,8 @@ fn workers_come_and_go_and_fetch_what_one_machine_fetches() {
     };
     let web = Web::start_at(NET, cluster_web(cluster, &simhash).0);
     let place = tempfile::tempdir().expect("there is a directory for temporary files");
-    let stop = StopHandle::new();
-    let directory = place.path().join("alone");
-    let mut alone = Crawl::open(&directory, options()).expect("it begins");
-    let seed = parse(&web.url(0, "/")).expect("a URL");
-    alone
-        .add_seeds([seed], &stop)
-        .expect("the seed is admitted");
-    let summary = alone.run_blocking(&RunLimits::default(), &stop);
-    assert_eq!(summary.expect("it ends well").ending, Ending::Drained);
-    let expected = fetched(&directory);
+    let expected = alone(&place.path().join("alone"), &web);
     assert!(expected.len() > HOSTS * 25, "{}", expected.len());
-    web.clear_log();
 
     let cluster = Cluster::new(place.path(), [web.url(0, "/")]);
     let (a, b) = (cluster.start("a"), cluster.start("b"));

@@ -35,6 +35,8 @@ pub(crate) fn check(broker: &dyn Broker) {
     assert_eq!(broker.next(log, 5), Ok(Some((7, b"last".to_vec()))));
 
     // What is trimmed is gone, and the end stays.
+    let bytes = broker.bytes(log).expect("the log is there");
+    assert!(bytes >= long.len() as u64, "{bytes}");
     broker.trim(log, 2).expect("it can be trimmed");
     assert_eq!(broker.next(log, 0), Err(Error::Trimmed { first: 3 }));
     assert_eq!(broker.next(log, 2), Ok(Some((5, long))));
@@ -42,6 +44,8 @@ pub(crate) fn check(broker: &dyn Broker) {
     assert_eq!(broker.end(log), Ok(7));
     assert_eq!(broker.next(log, 6), Ok(Some((7, b"last".to_vec()))));
     assert_eq!(broker.append(log, 6, b"stale"), Err(Error::Moved));
+    let left = broker.bytes(log).expect("the log is there");
+    assert!(left > 0 && left < bytes, "{left} of {bytes}");
     assert_eq!(broker.append(log, 7, b"more"), Ok(8));
 
     // Rows are replaced by who knows their version.

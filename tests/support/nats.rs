@@ -145,6 +145,11 @@ impl Servers {
         fs::rename(directory.join(format!("{number}-then")), now).expect("it was kept");
     }
 
+    /// The port of a server.
+    pub(crate) fn port(&self, number: usize) -> u16 {
+        self.ports[number]
+    }
+
     /// Where a crawl of this name is there.
     pub(crate) fn address(&self, name: &str) -> String {
         let server = |port: &u16| format!("127.0.0.1:{port}");

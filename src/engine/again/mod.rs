@@ -1,5 +1,6 @@
 //! Pages after their first visit: their records, when they are revisited, which page succeeds a
-//! lost original, what expires, and what a user requeues or holds.
+//! lost original, what expires, what is lost with a disk, and what a user requeues or
+//! holds.
 
 mod earlier;
 pub(crate) mod early;
@@ -7,6 +8,7 @@ mod expiry;
 mod give_up;
 mod hold;
 mod kept;
+mod lost_disks;
 mod membership;
 mod page_records;
 mod queue;
@@ -23,6 +25,8 @@ pub(crate) use expiry::{Expiry, is_mostly_dead, read_retired, retire};
 pub use give_up::Dropped;
 pub use hold::hold;
 pub use kept::body_place;
+pub(crate) use lost_disks::put_back_lost;
+pub use lost_disks::{LostDisks, LostWorker};
 pub(crate) use membership::file_gone;
 pub(crate) use page_records::{validators, write_page_record};
 pub(crate) use queue::visit_sitemap_again;

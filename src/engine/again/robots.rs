@@ -105,26 +105,31 @@ fn search(store: &dyn Store) -> Result<(), Error> {
     Ok(store.commit(batch, Durability::Disk)?)
 }
 
-/// Removes a document from the row of its host, if it is that of the robots.txt there.
-pub(crate) fn forget_document(document: &Document, set: &mut WriteSet) -> Result<(), Error> {
+/// Removes a document from the row of its host, if it is that of the robots.txt there. Returns the
+/// host then.
+pub(crate) fn forget_document(
+    document: &Document,
+    set: &mut WriteSet,
+) -> Result<Option<HostKey>, Error> {
     let Ok(url) = parse(&document.url) else {
-        return Ok(());
+        return Ok(None);
     };
     let host = HostKey::of(&url);
     let Some(row) = set.store.get(Table::Robots, host.as_str().as_bytes())? else {
-        return Ok(());
+        return Ok(None);
     };
     let row: RobotsRow = decode(Table::Robots, &row)?;
     let own = row.document.as_deref();
     let own = own.map(|own| decode::<Document>(Table::Robots, own));
-    if own.transpose()?.is_some_and(|own| own.id == document.id) {
-        let row = RobotsRow {
-            document: None,
-            ..row
-        };
-        set.put_robots(&host, row, None);
+    if own.transpose()?.is_none_or(|own| own.id != document.id) {
+        return Ok(None);
     }
-    Ok(())
+    let row = RobotsRow {
+        document: None,
+        ..row
+    };
+    set.put_robots(&host, row, None);
+    Ok(Some(host))
 }
 
 #[cfg(test)]

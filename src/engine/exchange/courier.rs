@@ -90,6 +90,7 @@ mod tests {
                 from: 0,
                 to,
                 first: after + 1,
+                gone: 0,
                 rows,
             }))
         }

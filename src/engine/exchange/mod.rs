@@ -45,6 +45,8 @@ pub struct Arrived {
     pub from: u16,
     /// Number of the first message.
     pub first: u64,
+    /// Up to which number that shard keeps messages no more.
+    pub gone: u64,
     /// The messages, in order.
     pub messages: Vec<Sent>,
     /// Where to reply up to which number all messages of that shard are committed.

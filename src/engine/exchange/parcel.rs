@@ -6,7 +6,7 @@ use crate::rows::Sent;
 use crate::store::{Broken, Store, Table, decode, encode, keys, seal, unseal};
 
 /// Version of the form in which parcels are carried.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Maximum number of messages in a parcel.
 const MAX_MESSAGES: usize = 1_000;
 
@@ -19,6 +19,9 @@ pub struct Parcel {
     pub to: u16,
     /// Number of the first message.
     pub first: u64,
+    /// Up to which number messages are kept no more, because the receiver has said that it has
+    /// them.
+    pub gone: u64,
     /// The messages, as rows of the outbox.
     pub rows: Vec<Vec<u8>>,
 }
@@ -70,7 +73,9 @@ impl Parcel {
     /// Returns the parcel as bytes: the version, its parts, and a checksum (xxh3, little-endian).
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![VERSION];
-        bytes.extend(encode(&(self.from, self.to, self.first, &self.rows)));
+        bytes.extend(encode(&(
+            self.from, self.to, self.first, self.gone, &self.rows,
+        )));
         seal(bytes)
     }
 
@@ -85,11 +90,12 @@ impl Parcel {
             Broken::Short | Broken::Checksum => ParcelError::Damaged,
         })?;
         let parts = decode(Table::Outbox, body);
-        let (from, to, first, rows) = parts.map_err(|_| ParcelError::Damaged)?;
+        let (from, to, first, gone, rows) = parts.map_err(|_| ParcelError::Damaged)?;
         Ok(Self {
             from,
             to,
             first,
+            gone,
             rows,
         })
     }
@@ -109,7 +115,8 @@ impl Parcel {
 }
 
 /// Returns the messages that wait for the shard `to` behind number `after`, at most so many bytes
-/// of them, but one at least if any waits.
+/// of them, but one at least if any waits. Where some before them are kept no more, that is said,
+/// if need be without any.
 pub(crate) fn waiting(
     store: &dyn Store,
     own: Shards,
@@ -135,6 +142,7 @@ pub(crate) fn waiting(
                     from: own.own(),
                     to,
                     first: number,
+                    gone,
                     rows: vec![row],
                 });
             }
@@ -143,5 +151,12 @@ pub(crate) fn waiting(
             Some(parcel) => parcel.rows.push(row),
         }
     }
-    Ok(parcel)
+    let told = (after < gone).then(|| Parcel {
+        from: own.own(),
+        to,
+        first: gone + 1,
+        gone,
+        rows: Vec::new(),
+    });
+    Ok(parcel.or(told))
 }

@@ -102,6 +102,7 @@ impl Post {
             Command::Receive(Box::new(Arrived {
                 from: parcel.from,
                 first: parcel.first,
+                gone: parcel.gone,
                 messages,
                 reply: Some(reply),
             }))

@@ -136,6 +136,7 @@ impl Crawl {
         let arrived = Arrived {
             from: parcel.from,
             first: parcel.first,
+            gone: parcel.gone,
             messages: parcel.open(own).unwrap(),
             reply: Some(reply),
         };
@@ -319,6 +320,44 @@ fn what_came_before_is_passed_over_and_a_gap_is_left_alone() {
     assert_eq!(numbers(world), [4, 5, 6]);
     let links = &world.committer().state.counters.links;
     assert_eq!(links.get("sent"), Some(&4));
+}
+
+/// A shard that has lost commits lacks what it had acknowledged, of which nobody has anything left.
+#[test]
+fn what_is_kept_nowhere_is_not_waited_for() {
+    let mut crawl = Crawl::new(2);
+    let (here, there) = (crawl.host(0), crawl.host(1));
+    crawl.world(0).seed(&[&format!("{here}/")]);
+    let links: Vec<String> = (0..4).map(|number| format!("{there}/{number}")).collect();
+    crawl.visit(0, &|_| page(&links));
+    let own = Shards::new(0, 2).unwrap();
+    let world = crawl.world(0);
+    world.commit(vec![Entry::Acknowledged { to: 1, through: 3 }]);
+    world.seed(&[&format!("{here}/other")]);
+    let left = waiting(&*world.store(), own, (1, 0), 1 << 20).unwrap();
+    let left = left.unwrap();
+    assert_eq!((left.gone, left.first, left.through()), (3, 4, 6));
+    let nothing = waiting(&*world.store(), own, (1, 6), 1 << 20).unwrap();
+    assert_eq!(nothing, None);
+    assert_eq!(crawl.hand_in(&left), 6);
+    assert_eq!(crawl.hand_in(&left), 6);
+    let committer = crawl.world(1).committer();
+    assert_eq!(committer.state.counters.links.get("lost"), Some(&3));
+    // The same where nothing is left that could be sent.
+    let world = crawl.world(0);
+    world.commit(vec![Entry::Acknowledged { to: 1, through: 6 }]);
+    world.seed(&[&format!("{here}/third")]);
+    let last = waiting(&*world.store(), own, (1, 7), 1 << 20).unwrap();
+    assert_eq!(last, None);
+    world.commit(vec![Entry::Acknowledged { to: 1, through: 7 }]);
+    world
+        .committer()
+        .settle_outbox(crate::frontier::Moment(0))
+        .unwrap();
+    let told = waiting(&*world.store(), own, (1, 6), 1 << 20).unwrap();
+    let told = told.unwrap();
+    assert_eq!((told.gone, told.rows.len(), told.through()), (7, 0, 7));
+    assert_eq!(crawl.hand_in(&told), 7);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! [`DataDirectory`] says which process has the directory, `migrate` brings its rows up to date,
 //! `standby` makes store, runs and documents agree (with `rebuild` and `refingerprint`), and
 //! `promote` begins to write. A directory may also follow a crawl that another process owns
-//! (`standby/following.rs`). A store that lost commits is noticed (`lost`), and repaired if the
+//! (`standby/following.rs`), and be made from another worker's (`standby/copying.rs`). A store that lost commits is noticed (`lost`), and repaired if the
 //! user wants that (`repair`). Where settings let a crawl go further, stored pages are read again
 //! (`widen`). Each of these may be killed and started again.
 
@@ -32,7 +32,9 @@ pub use directory::{DataDirectory, DirectoryError};
 pub(super) use earlier::archives_of;
 pub use known::known_files;
 pub use memory::MemoryPlan;
-pub use standby::{FollowStep, Following};
+pub use standby::{
+    CopyChunk, CopyCursor, CopyId, CopySource, CopyStep, Copying, FollowStep, Following,
+};
 pub(crate) use store::{features, is_begun, open_copy, open_store, read_secret};
 pub(super) use times::mend as mend_times;
 pub use widen::{Widened, WouldAdmit};

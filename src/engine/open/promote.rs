@@ -34,9 +34,10 @@ use crate::frontier::{Forgotten, HeldHosts, Moment, RobotsMode, SharedPolicies};
 use crate::handover::Closed;
 use crate::journal::FetchLog;
 use crate::rows::{
-    ArchiveNames, Counters, CrawlState, DiskState, OtherFiles, SavedBytes, count_saved,
+    ArchiveNames, Counters, CrawlState, DiskState, Keeper, OtherFiles, SavedBytes, count_saved,
     deferred_urls, saved_bytes,
 };
+use crate::store::copy::Origin;
 use crate::store::{Batch, Durability, Store, Table, decode, encode, for_each, keys};
 
 /// What the rest of the engine shares with a committer; it stays the same when the committer is
@@ -115,7 +116,7 @@ pub(super) fn promote(
     let mut archive = open_archive(warc.clone(), start(disk.archive), options)?;
     let texts = WarcOptions::texts_of(path, names.texts.clone());
     let mut texts = open_archive(texts, start(end_of_texts), options)?;
-    let batch = take_numbers(&*store, (&mut archive, &mut texts))?;
+    let batch = take_numbers(&*store, (&mut archive, &mut texts), options)?;
     let ends = (archive.end(), texts.end());
     let disk = acknowledge(&*store, batch, (disk, end_of_texts), ends)?;
     let texts = Shelf::open(Box::new(texts), &*store)?;
@@ -242,11 +243,25 @@ fn name_files(
 fn take_numbers(
     store: &dyn Store,
     (archive, texts): (&mut WarcArchive, &mut WarcArchive),
+    options: &Options,
 ) -> Result<Batch, Error> {
     let mut batch = Batch::new();
-    if store.get(Table::Meta, keys::meta::TAKEN_OVER)?.is_none() {
-        return Ok(batch);
+    let mut others = OtherFiles::read(store)?;
+    if store.get(Table::Meta, keys::meta::TAKEN_OVER)?.is_some() {
+        take_numbers_of_own(store, (archive, texts), &mut others, &mut batch)?;
     }
+    if let Some(worker) = &options.keeper {
+        name_keepers(store, worker, (&others, archive.end().segment), &mut batch)?;
+    }
+    Ok(batch)
+}
+
+fn take_numbers_of_own(
+    store: &dyn Store,
+    (archive, texts): (&mut WarcArchive, &mut WarcArchive),
+    others: &mut OtherFiles,
+    batch: &mut Batch,
+) -> Result<(), Error> {
     let keepers = store.get(Table::Meta, keys::meta::KEEPERS)?;
     let keepers: u64 = keepers.map_or(Ok(0), |row| decode(Table::Meta, &row))?;
     let keeper = keepers + 1;
@@ -255,13 +270,36 @@ fn take_numbers(
             "it was taken over {keepers} times: no file has a number left"
         ))
     })?;
-    let mut others = OtherFiles::read(store)?;
     others.pages.extend(archive.skip_to(first)?);
     others.texts.extend(texts.skip_to(first)?);
     batch.put(Table::Meta, keys::meta::KEEPERS, encode(&keeper));
-    batch.put(Table::Meta, keys::meta::OTHERS, encode(&others));
+    batch.put(Table::Meta, keys::meta::OTHERS, encode(others));
     batch.delete(Table::Meta, keys::meta::TAKEN_OVER);
-    Ok(batch)
+    Ok(())
+}
+
+/// Says which worker has the files on this disk, as far as that is not said yet.
+fn name_keepers(
+    store: &dyn Store,
+    worker: &str,
+    (others, last): (&OtherFiles, u32),
+    batch: &mut Batch,
+) -> Result<(), Error> {
+    let epoch = Origin::of(store)?.map_or(0, |it| it.epoch);
+    let known = Keeper::read_all(store)?;
+    for number in others.keepers_here(last) {
+        let known = known.iter().find(|it| it.0 == number);
+        // What was put back because it was lost stays so, although it is here after all.
+        if known.is_none_or(|(_, keeper)| keeper.lost.is_none()) {
+            let keeper = Keeper {
+                worker: worker.to_owned(),
+                epoch,
+                lost: None,
+            };
+            keeper.put(number, batch);
+        }
+    }
+    Ok(())
 }
 
 /// Makes the files whole that this disk has from when it owned the crawl: records that were never

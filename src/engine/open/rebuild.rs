@@ -22,7 +22,7 @@ use crate::store::{Store, Table, decode, for_each};
 use crate::url::UrlId;
 
 /// Number of keys and documents kept in memory before a rebuild writes them.
-const REBUILD_CHUNK: usize = 200_000;
+pub(super) const REBUILD_CHUNK: usize = 200_000;
 
 /// Opens the documents. If they are lost, mostly dead, or have other fingerprints, they are rebuilt
 /// from the store.

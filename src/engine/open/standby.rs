@@ -5,7 +5,10 @@
 //! log are not touched: a [`Standby`] may follow a crawl that another process commits, by applying
 //! its deltas, and becomes a committer by [`promote`](super::promote::promote).
 
+mod chunk;
+mod copying;
 mod following;
+mod source;
 
 use std::panic::resume_unwind;
 use std::path::Path;
@@ -30,7 +33,10 @@ use crate::rows::{ArchiveNames, CrawlState, Delta, DiskState};
 use crate::store::{Batch, Durability, Store, Table, decode, encode, for_each, keys};
 use crate::url::Identity;
 
+pub use chunk::{CopyChunk, CopyCursor, CopyId};
+pub use copying::{CopyStep, Copying};
 pub use following::{Following, Step as FollowStep};
+pub use source::CopySource;
 
 /// Store, runs and documents of a crawl, up to the last commit.
 pub(crate) struct Standby {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::reach::{As, Reach, Step, trimmed};
-use super::{CommitLog, LogError, Place, refused};
+use super::{CommitLog, LogError, Place, refuse_unfinished, refused};
 use crate::store::{Batch, Error, Result, Store};
 
 /// Applies what others commit to a log.
@@ -40,7 +40,13 @@ impl Follower {
     /// does not answer.
     pub fn open(local: Arc<dyn Store>, log: Arc<dyn CommitLog>) -> Result<Self> {
         let reach = Reach { local, log };
+        refuse_unfinished(&*reach.local)?;
         let place = reach.place()?;
+        Self::at(reach, place)
+    }
+
+    /// Follows the log from a place.
+    pub(super) fn at(reach: Reach, place: Place) -> Result<Self> {
         let mut follower = Self {
             reach,
             place,
@@ -53,6 +59,11 @@ impl Follower {
     /// Returns the position of the last entry that was read, and the number of the last commit.
     pub fn place(&self) -> (u64, u64) {
         (self.after, self.place.number)
+    }
+
+    /// Returns which owner of the log is the last that was seen.
+    pub fn epoch(&self) -> u64 {
+        self.place.epoch
     }
 
     /// Whether others have committed since the last owner from here began.
@@ -84,8 +95,9 @@ impl Follower {
             Step::Applied(batch) => Followed::Commit(batch),
             Step::Missed(reason) => {
                 // The log may have lost its end, and its owner has said behind which commit it goes
-                // on.
-                if !self.find()? {
+                // on. Where the place is as it was, what follows it is lost.
+                let before = self.place;
+                if !self.find()? || self.place == before {
                     return Err(Error::Outdated { reason });
                 }
                 Followed::Nothing

@@ -183,19 +183,34 @@ impl Reach {
     }
 
     /// Whether the log has the entry at a place.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Outdated`] if what follows it was removed.
     pub(super) fn has(&self, place: Place) -> Result<bool> {
         if place.position == 0 {
             return Ok(true);
         }
         let is_trimmed = Cell::new(false);
+        let first_left = Cell::new(0);
         let next = self.patiently(|log| match log.next(place.before) {
             // Of an entry of several parts, the last one may be left.
             Err(LogError::Trimmed { first }) if first <= place.position => {
                 is_trimmed.set(true);
                 log.next(place.position - 1)
             }
+            Err(LogError::Trimmed { first }) => {
+                first_left.set(first);
+                Ok(None)
+            }
             next => next,
         })?;
+        match first_left.get() {
+            0 => {}
+            first if first > place.position + 1 => return Err(trimmed(first, place.position)),
+            // What follows is there.
+            _ => return Ok(true),
+        }
         Ok(match next {
             Some((at, bytes)) if at == place.position => xxh3_64(&bytes) == place.checksum,
             // What is left of it cannot be compared.

@@ -3,6 +3,7 @@
 
 mod check;
 mod create;
+mod mend;
 mod status;
 mod steer;
 
@@ -39,6 +40,10 @@ pub(crate) enum Cluster {
     /// Add seeds
     #[command(subcommand)]
     Seeds(steer::Seeds),
+    /// Forget a worker that does not come back
+    Forget(mend::Forget),
+    /// Make a crawl known to an engine that has lost its data
+    Restore(mend::Restore),
 }
 
 /// Which crawl.
@@ -79,6 +84,11 @@ pub(super) fn explain(address: &Address, error: crate::broker::Error) -> Failure
 /// Returns what holds for all workers of a crawl that was created.
 pub(super) fn found(address: &Address, broker: &dyn Broker) -> Result<Terms, Failure> {
     let known = terms(broker).map_err(|error| explain(address, error))?;
+    created(address, known)
+}
+
+/// Returns what holds for all workers, if the crawl was created.
+pub(super) fn created(address: &Address, known: Option<Terms>) -> Result<Terms, Failure> {
     known.ok_or_else(|| Failure::Usage {
         message: format!("the engine knows no crawl {}", address.name()),
         hint: Some("`gleaner cluster create` creates one; see docs/cluster.md"),
@@ -95,5 +105,7 @@ pub(super) fn run(command: &Cluster, screen: &Screen) -> Result<(), Failure> {
         Cluster::Resume(arguments) => steer::resume(arguments),
         Cluster::Stop(arguments) => steer::stop(arguments),
         Cluster::Seeds(command) => steer::seeds(command),
+        Cluster::Forget(arguments) => mend::forget(arguments),
+        Cluster::Restore(arguments) => mend::restore(arguments),
     }
 }

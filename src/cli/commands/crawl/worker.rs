@@ -1,7 +1,7 @@
 //! `gleaner worker`: crawls some shards of a crawl that several workers share.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -9,16 +9,17 @@ use clap::Args;
 
 use super::console;
 use crate::broker::{Address, Nats};
-use crate::cli::commands::cluster::found;
+use crate::cli::commands::cluster::created;
 use crate::cli::commands::config::{self, SettingFlags};
 use crate::cli::output::Screen;
 use crate::cli::words::count;
 use crate::cli::{Failure, help, signals};
-use crate::cluster::{Going, Times, Worker, WorkerOptions};
+use crate::cluster::{Going, LOG_MAX, Times, Worker, WorkerOptions, enter};
 use crate::config::{Span, Unlike, joined};
 use crate::console::Sharing;
-use crate::engine::StopHandle;
+use crate::engine::{Failpoint, StopHandle};
 use crate::frontier::RevisitPolicy;
+use crate::units::Size;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -49,6 +50,11 @@ pub(crate) struct Arguments {
     /// crawl need the same
     #[arg(long, hide = true, value_name = "DURATION")]
     dead: Option<Span>,
+    /// Size of the log of a shard beyond which a copy that has not read it is made anew
+    #[arg(long, value_name = "SIZE")]
+    log_max: Option<Size>,
+    #[arg(long, hide = true)]
+    failpoint: Option<Failpoint>,
     /// Print only errors and hints to standard error
     #[arg(help_heading = help::SETTINGS, long, short)]
     pub(in crate::cli::commands) quiet: bool,
@@ -58,13 +64,19 @@ pub(crate) struct Arguments {
 
 pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
     let effective = arguments.settings.load(None)?;
-    let (machine, name) = names(arguments)?;
+    let (machine, name) = names(
+        arguments.machine.as_deref(),
+        arguments.name.as_deref(),
+        &arguments.data_dir,
+    )?;
     let stop = StopHandle::new();
     signals::listen(stop.clone(), screen.clone())?;
     let address = &arguments.address;
     let broker = Nats::connect(address).with_context(|| format!("cannot use {address}"))?;
     let broker = Arc::new(broker);
-    let terms = found(address, &*broker)?;
+    let terms = enter(&*broker, &arguments.data_dir);
+    let terms = terms.with_context(|| format!("cannot use {address}"))?;
+    let terms = created(address, terms)?;
     let config = joined(&effective, &terms.settings).map_err(|unlike| Failure::Usage {
         message: unlike.to_string(),
         hint: match unlike {
@@ -81,6 +93,7 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> R
     config::converters(&config)?;
     // A crawl that ends when nothing is left visits each page once.
     crawl.revisit = RevisitPolicy::off();
+    crawl.failpoint = arguments.failpoint;
     let times = arguments
         .dead
         .as_ref()
@@ -96,6 +109,7 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> R
         directory: arguments.data_dir.clone(),
         crawl_name: address.name().to_owned(),
         terms,
+        log_max: arguments.log_max.map_or(LOG_MAX, |size| size.0),
         times,
         crawl,
         max_shards: arguments.max_shards,
@@ -128,16 +142,17 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> R
     Ok(())
 }
 
-/// The machine, and the name of the worker.
-fn names(arguments: &Arguments) -> Result<(String, String), Failure> {
-    let machine = match &arguments.machine {
-        Some(machine) => machine.clone(),
-        None => host_name(),
-    };
-    let name = match &arguments.name {
-        Some(name) => name.clone(),
+/// The machine, and the name of the worker, as they are given or by default.
+pub(in crate::cli::commands) fn names(
+    machine: Option<&str>,
+    name: Option<&str>,
+    directory: &Path,
+) -> Result<(String, String), Failure> {
+    let machine = machine.map_or_else(host_name, str::to_owned);
+    let name = match name {
+        Some(name) => name.to_owned(),
         None => {
-            let path = std::path::absolute(&arguments.data_dir).map_err(anyhow::Error::from)?;
+            let path = std::path::absolute(directory).map_err(anyhow::Error::from)?;
             let directory = path.file_name().map(|it| it.to_string_lossy().into_owned());
             format!("{machine}-{}", plain(&directory.unwrap_or_default()))
         }

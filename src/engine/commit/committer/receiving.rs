@@ -8,7 +8,7 @@ use crate::engine::exchange::Arrived;
 use crate::engine::requeue::PutBack;
 use crate::engine::visit::{KnownPage, KnownPages, Receipt, Seeds};
 use crate::frontier::{Moment, Seed};
-use crate::rows::Sent;
+use crate::rows::{Named, Sent};
 use crate::url::{self, HostKey};
 
 /// Maximum number of messages that are taken in with one commit.
@@ -21,11 +21,27 @@ impl Committer {
         let Arrived {
             from,
             first,
+            gone,
             mut messages,
             reply,
         } = arrived;
         let mut receipts = Vec::new();
-        let through = self.exchange.received(from);
+        let mut through = self.exchange.received(from);
+        if gone > through && self.exchange.shards.has_other(from) {
+            // Only a shard that has lost commits lacks what it has acknowledged. Without this, it
+            // would wait for ever.
+            tracing::error!(
+                from,
+                messages = gone - through,
+                "links of another shard are lost with the commits that had taken them in; what \
+                 only they lead to is not found"
+            );
+            let mut set = self.write_set(now);
+            (0..gone - through).for_each(|_| set.state.counters.links.add_named(&Lost));
+            set.exchanged.received = Some((from, gone));
+            receipts.extend(self.write(set)?);
+            through = gone;
+        }
         let known = (through + 1).checked_sub(first);
         if let Some(known) = known.filter(|_| self.exchange.shards.has_other(from)) {
             let known = usize::try_from(known).unwrap_or(usize::MAX);
@@ -134,6 +150,15 @@ impl Committer {
             self.write(set)?;
         }
         Ok(())
+    }
+}
+
+/// What was sent and taken in, and is lost since.
+struct Lost;
+
+impl Named for Lost {
+    fn name(&self) -> &'static str {
+        "lost"
     }
 }
 

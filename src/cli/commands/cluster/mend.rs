@@ -1,0 +1,104 @@
+//! `gleaner cluster forget` and `restore`: what to do about a worker that does not come back, and
+//! about an engine without its data.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::Args;
+
+use super::Target;
+use crate::cli::Failure;
+use crate::cli::commands::crawl::worker::names;
+use crate::cli::output;
+use crate::cli::words::count;
+use crate::cluster::{self, Times, offer};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gleaner cluster forget nats://127.0.0.1/news w3
+  gleaner cluster forget nats://127.0.0.1/news w3 --lost
+
+Nothing is kept for it any more, and its shards stay with those who have taken them over. It is
+watched for some seconds whether it is there after all. With --lost, pages of which only its disk
+had the body are fetched again; without, their bodies are missing until the disk is back.")]
+pub(crate) struct Forget {
+    #[command(flatten)]
+    target: Target,
+    /// The worker
+    #[arg(value_name = "WORKER")]
+    worker: String,
+    /// Its disk is lost, with the files of the archive on it
+    #[arg(long)]
+    lost: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gleaner cluster restore nats://127.0.0.1/news --offer /data/news
+  gleaner cluster restore nats://127.0.0.1/news
+
+First on each machine with the directory of its worker, then once without: each shard goes on from
+the copy that is the most advanced, and workers can be started.")]
+pub(crate) struct Restore {
+    #[command(flatten)]
+    target: Target,
+    /// Directory of a worker that has a part of the crawl
+    #[arg(long, value_name = "DIR")]
+    offer: Option<PathBuf>,
+    /// Name of this worker [default: that of the machine and of the directory]
+    #[arg(long, requires = "offer")]
+    name: Option<String>,
+    /// The machine that it runs on [default: its host name]
+    #[arg(long, value_name = "NAME", requires = "offer")]
+    machine: Option<String>,
+}
+
+pub(super) fn forget(arguments: &Forget) -> Result<(), Failure> {
+    let Forget {
+        target,
+        worker,
+        lost,
+    } = arguments;
+    let (broker, _) = target.find()?;
+    let dead = Times::default().dead;
+    cluster::forget_worker(&broker, worker, *lost, dead).map_err(|error| target.explain(error))?;
+    output::say(&match lost {
+        false => format!("{worker} is forgotten"),
+        true => format!(
+            "{worker} is forgotten; the owners of its shards fetch again what only its disk had"
+        ),
+    });
+    Ok(())
+}
+
+pub(super) fn restore(arguments: &Restore) -> Result<(), Failure> {
+    let address = &arguments.target.address;
+    let broker = arguments.target.connect()?;
+    let context = || format!("cannot restore {address}");
+    if let Some(directory) = &arguments.offer {
+        let (name, machine) = (arguments.name.as_deref(), arguments.machine.as_deref());
+        let (_, name) = names(machine, name, directory)?;
+        let offered = offer(&*broker, &name, directory).with_context(context)?;
+        output::say(&format!(
+            "{name} offers {}",
+            count(offered.len() as u64, "shard")
+        ));
+        for (shard, commit) in offered {
+            output::say(&format!("  shard {shard:02} to commit {commit}"));
+        }
+        return Ok(());
+    }
+    let restored = cluster::restore(&*broker).with_context(context)?;
+    for shard in &restored {
+        let behind = shard.behind.iter();
+        let behind: String = behind
+            .map(|(worker, commit)| format!("; {worker} has it to commit {commit}"))
+            .collect();
+        output::say(&format!(
+            "shard {:02} goes on with {} from commit {}{behind}",
+            shard.shard, shard.worker, shard.commit
+        ));
+    }
+    output::say("restored; start the workers");
+    Ok(())
+}

@@ -1,0 +1,335 @@
+//! Making a copy of a shard out of its owner's, over a log of the engine: the owner gives what the
+//! rows and files of its directory have, a part at a time, and whoever makes the copy takes it.
+//!
+//! What is on its way is bounded, since the owner gives no more than a window of what was not taken
+//! yet. Either may be killed at any moment: what is taken next stands in a row of the engine, and
+//! on the disk of who takes it; the owner remembers nothing that it could not begin again with.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use super::copies::{Copies, Copy, Wish};
+use super::rows::drawn;
+use crate::broker::{self, Broker};
+use crate::engine::{self, CopyChunk, CopyCursor, CopySource, CopyStep, Copying, Options};
+
+/// Bytes that are on their way to a copy at most, one part aside.
+const WINDOW: usize = 8 << 20;
+
+/// Bytes after which whoever takes them says so.
+const TOLD: usize = WINDOW / 4;
+
+/// Time after which what was not taken is given again.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Longest wait of either while there is nothing to do.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// First wait of either for the other.
+const BUSY: Duration = Duration::from_millis(20);
+
+/// Name of the log over which copies of a shard are made.
+fn log_of_copies(shard: u16) -> String {
+    format!("copy{shard:02}")
+}
+
+/// Waits; returns whether to go on.
+fn goes_on(ended: &Receiver<()>, wait: Duration) -> bool {
+    ended.recv_timeout(wait) == Err(RecvTimeoutError::Timeout)
+}
+
+/// The wait that follows one in which nothing came.
+fn longer(wait: Duration) -> Duration {
+    (wait * 2).clamp(BUSY, IDLE)
+}
+
+/// The owner of a shard, as far as others make copies of it.
+pub(super) struct Giver {
+    broker: Arc<dyn Broker>,
+    copies: Copies,
+    source: CopySource,
+    log: String,
+    /// Where the log ends, if that is known.
+    end: Option<u64>,
+    given: BTreeMap<String, Given>,
+}
+
+/// What was given to one of them.
+struct Given {
+    source: CopySource,
+    /// What it wished for last.
+    wish: Wish,
+    /// What is given next.
+    next: CopyCursor,
+    /// Whether all is given.
+    is_over: bool,
+    /// What is on its way: what follows each part, its bytes, and its position in the log.
+    on_way: VecDeque<(CopyCursor, usize, u64)>,
+    /// When it took something last.
+    moved: Instant,
+}
+
+impl Given {
+    fn new(source: &CopySource, wish: &Wish) -> Self {
+        Self {
+            source: source.another(),
+            wish: wish.clone(),
+            next: wish.next.clone(),
+            is_over: false,
+            on_way: VecDeque::new(),
+            moved: Instant::now(),
+        }
+    }
+
+    /// Notes what it wishes for now.
+    fn hear(&mut self, wish: &Wish) {
+        let is_known = (wish.process, wish.id) == (self.wish.process, self.wish.id);
+        let is_next = |it: &(CopyCursor, usize, u64)| it.0 == wish.next;
+        if is_known && *wish == self.wish {
+            let is_late = self.moved.elapsed() >= PATIENCE;
+            if !is_late || self.on_way.is_empty() {
+                return;
+            }
+        } else if is_known && let Some(at) = self.on_way.iter().position(is_next) {
+            self.on_way.drain(..=at);
+            self.wish = wish.clone();
+            self.moved = Instant::now();
+            return;
+        }
+        // It begins, was killed, or something was lost on its way.
+        *self = Self::new(&self.source, wish);
+    }
+
+    fn bytes(&self) -> usize {
+        self.on_way.iter().map(|it| it.1).sum()
+    }
+}
+
+/// Why a turn ends early.
+enum Trouble {
+    /// The crawl of the shard is over, or cannot be read.
+    Source(engine::Error),
+    /// The engine does not do what it is asked for.
+    Engine(broker::Error),
+}
+
+impl From<broker::Error> for Trouble {
+    fn from(error: broker::Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl Giver {
+    pub(super) fn new(
+        broker: Arc<dyn Broker>,
+        shard: u16,
+        copies: Copies,
+        source: CopySource,
+    ) -> Self {
+        Self {
+            broker,
+            copies,
+            source,
+            log: log_of_copies(shard),
+            end: None,
+            given: BTreeMap::new(),
+        }
+    }
+
+    /// Gives until the crawl of the shard is over.
+    pub(super) fn run(mut self, ended: &Receiver<()>) {
+        let mut wait = BUSY;
+        while goes_on(ended, wait) {
+            wait = match self.turn() {
+                Ok(true) => BUSY,
+                Ok(false) => longer(wait),
+                Err(Trouble::Source(engine::Error::Over(_))) => return,
+                Err(Trouble::Source(error)) => {
+                    tracing::error!(%error, "a copy of a shard cannot be made from here");
+                    IDLE
+                }
+                Err(Trouble::Engine(error)) => {
+                    tracing::debug!(%error, "no copies are made for the moment");
+                    self.end = None;
+                    IDLE
+                }
+            };
+        }
+    }
+
+    /// Gives to each copy what it wishes for. Returns whether it gave something.
+    fn turn(&mut self) -> Result<bool, Trouble> {
+        let mut has_given = false;
+        let copies = self.copies.read()?;
+        let wish = |name: &String| copies.get(name).and_then(|it| it.wish.as_ref());
+        self.given.retain(|name, _| wish(name).is_some());
+        for (name, copy) in &copies {
+            let Some(wish) = &copy.wish else {
+                continue;
+            };
+            let given = self.given.entry(name.clone());
+            let given = given.or_insert_with(|| Given::new(&self.source, wish));
+            given.hear(wish);
+            while !given.is_over && given.bytes() < WINDOW {
+                let chunk = given.source.chunk(given.wish.id, &given.next);
+                let chunk = chunk.map_err(Trouble::Source)?;
+                let bytes = chunk.encode();
+                let end = match self.end {
+                    Some(end) => end,
+                    None => {
+                        self.broker.create(&self.log)?;
+                        self.broker.end(&self.log)?
+                    }
+                };
+                // Another owner may write there too, for a moment.
+                self.end = None;
+                let at = self.broker.append(&self.log, end, &bytes)?;
+                self.end = Some(at);
+                has_given = true;
+                given.is_over = given.next == CopyCursor::End;
+                given.next = chunk.to;
+                given
+                    .on_way
+                    .push_back((given.next.clone(), bytes.len(), at));
+            }
+        }
+        self.trim()?;
+        Ok(has_given)
+    }
+
+    /// Removes from the log what all have taken.
+    fn trim(&self) -> Result<(), Trouble> {
+        let Some(end) = self.end else {
+            return Ok(());
+        };
+        let first = self.given.values().filter_map(|it| it.on_way.front());
+        let first = first.map(|it| it.2).min();
+        let through = first.map_or(end, |first| first.saturating_sub(1));
+        Ok(self.broker.trim(&self.log, through)?)
+    }
+}
+
+/// A worker that makes a copy of a shard.
+pub(super) struct Taker {
+    broker: Arc<dyn Broker>,
+    copies: Copies,
+    log: String,
+    process: [u8; 8],
+    /// Position of the last part that was read.
+    position: Option<u64>,
+    /// What it said last.
+    told: Option<Copy>,
+    /// Bytes that it has taken since.
+    taken: usize,
+}
+
+impl Taker {
+    pub(super) fn new(broker: Arc<dyn Broker>, shard: u16, copies: Copies) -> broker::Result<Self> {
+        Ok(Self {
+            broker,
+            copies,
+            log: log_of_copies(shard),
+            process: drawn()?,
+            position: None,
+            told: None,
+            taken: 0,
+        })
+    }
+
+    /// Takes until the copy is complete. Returns `false` if it was asked to end before.
+    pub(super) fn run(
+        mut self,
+        copying: &mut Copying,
+        options: &Options,
+        ended: &Receiver<()>,
+    ) -> Result<bool, engine::Error> {
+        let mut wait = Duration::ZERO;
+        loop {
+            wait = match copying.step(options)? {
+                CopyStep::Applied => Duration::ZERO,
+                CopyStep::AtEnd | CopyStep::Away(_) => longer(wait),
+                CopyStep::Chunk => match self.next(copying) {
+                    Ok(Some(chunk)) => {
+                        copying.take(chunk, options)?;
+                        Duration::ZERO
+                    }
+                    Ok(None) => longer(wait),
+                    Err(error) => {
+                        tracing::debug!(%error, "the copy waits for the engine");
+                        IDLE
+                    }
+                },
+                CopyStep::Complete => {
+                    let position = copying.position();
+                    let wish = None;
+                    let told = self.copies.put(&Copy { position, wish });
+                    if let Err(error) = told {
+                        // It is told again when it follows.
+                        tracing::debug!(%error, "the copy was not registered");
+                    }
+                    return Ok(true);
+                }
+            };
+            if !goes_on(ended, wait) {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Says what is needed, and returns what has come of it.
+    fn next(&mut self, copying: &Copying) -> broker::Result<Option<CopyChunk>> {
+        let after = match self.position {
+            Some(position) => position,
+            None => {
+                self.broker.create(&self.log)?;
+                self.broker.end(&self.log)?
+            }
+        };
+        self.position = Some(after);
+        if self.told.is_none() || self.taken >= TOLD {
+            self.tell(copying)?;
+        }
+        let (at, bytes) = match self.broker.next(&self.log, after) {
+            Ok(Some(next)) => next,
+            Ok(None) => {
+                self.tell(copying)?;
+                return Ok(None);
+            }
+            Err(broker::Error::Trimmed { first }) => {
+                self.position = Some(first.saturating_sub(1));
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        self.position = Some(at);
+        self.taken += bytes.len();
+        match CopyChunk::decode(&bytes) {
+            Ok(chunk) => Ok(Some(chunk)),
+            Err(reason) => {
+                // It is given again, or another worker will be able to read it.
+                tracing::warn!(reason, "a part of a copy cannot be read");
+                Ok(None)
+            }
+        }
+    }
+
+    fn tell(&mut self, copying: &Copying) -> broker::Result<()> {
+        let (id, next) = copying.wish();
+        let copy = Copy {
+            position: copying.position(),
+            wish: Some(Wish {
+                process: self.process,
+                id,
+                next,
+            }),
+        };
+        if self.told.as_ref() != Some(&copy) {
+            self.copies.put(&copy)?;
+            self.told = Some(copy);
+        }
+        self.taken = 0;
+        Ok(())
+    }
+}

@@ -1,0 +1,160 @@
+//! Chunks of a copy: rows and keys of a crawl that goes on, as they are carried to who makes a copy
+//! of it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::store::copy::{NextRow, Origin};
+use crate::store::{Broken, Table, decode, encode, seal, unseal};
+
+/// Version of the form in which chunks are carried.
+const VERSION: u8 = 1;
+
+/// Compression level: higher ones take longer than they save of a local network.
+const LEVEL: i32 = 1;
+
+/// Bytes that a chunk may have before compression. A row has a few hundred kilobytes at most; what
+/// is announced beyond this is damage.
+const MAX_BYTES: usize = 1 << 28;
+
+/// Drawn by who makes a copy: chunks of others are not for it.
+pub type CopyId = [u8; 8];
+
+/// How far a copy is: what it is given next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CopyCursor {
+    /// Where the log is gone on with from.
+    Start,
+    /// Rows.
+    Row(NextRow),
+    /// The URLs seen that are in files, from this key on.
+    Seen(u64),
+    /// Nothing: the log has the rest.
+    End,
+}
+
+/// A part of a copy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyChunk {
+    /// Which copy it is for.
+    pub id: CopyId,
+    /// Which owner of the log it is from. What two owners have is not put together.
+    pub epoch: u64,
+    /// What it begins with.
+    pub from: CopyCursor,
+    /// What follows.
+    pub to: CopyCursor,
+    pub(super) part: Part,
+}
+
+/// What is in a chunk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Part {
+    /// Where the original stands before its first row is read, and the format of its rows.
+    Start { origin: Origin, format: Vec<u8> },
+    /// A batch that puts rows.
+    Rows(Vec<u8>),
+    /// Keys: the first, and the distance of each other one from the one before.
+    Seen(Vec<u64>),
+    /// Where the original stands after the last was read.
+    End(Origin),
+}
+
+/// Returns keys, which ascend, as they are carried.
+pub(super) fn distances(keys: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut last = 0;
+    keys.map(|key| key - std::mem::replace(&mut last, key))
+        .collect()
+}
+
+/// Returns the keys that were carried; `None` where they would be too large.
+pub(super) fn keys(distances: &[u64]) -> Option<Vec<u64>> {
+    let mut last = 0_u64;
+    let mut keys = Vec::with_capacity(distances.len());
+    for distance in distances {
+        last = last.checked_add(*distance)?;
+        keys.push(last);
+    }
+    Some(keys)
+}
+
+impl CopyChunk {
+    /// Returns the chunk as bytes: the version, its length before compression, its parts (zstd),
+    /// and a checksum (xxh3, little-endian).
+    pub fn encode(&self) -> Vec<u8> {
+        let plain = encode(self);
+        let mut bytes = vec![VERSION];
+        bytes.extend((plain.len() as u64).to_le_bytes());
+        // Only a level that does not exist, or too small a buffer, would be an error.
+        bytes.extend(zstd::bulk::compress(&plain, LEVEL).unwrap_or_default());
+        seal(bytes)
+    }
+
+    /// Reads what [`encode`](Self::encode) wrote.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong with what is damaged, or of another version.
+    pub fn decode(bytes: &[u8]) -> Result<Self, String> {
+        let body = unseal(VERSION, bytes).map_err(|broken| match broken {
+            Broken::Version(other) => {
+                format!("it has the form {other}, and this version of gleaner reads form {VERSION}")
+            }
+            Broken::Short => "it is cut off".to_owned(),
+            Broken::Checksum => "its checksum does not match".to_owned(),
+        })?;
+        let (length, packed) = body.split_first_chunk().ok_or("it is cut off")?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).ok();
+        let length = length.filter(|it| *it <= MAX_BYTES);
+        let length = length.ok_or("it is too long")?;
+        let plain = zstd::bulk::decompress(packed, length).map_err(|error| error.to_string())?;
+        decode(Table::Meta, &plain).map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn chunk(part: Part) -> CopyChunk {
+        CopyChunk {
+            id: [3; 8],
+            epoch: 7,
+            from: CopyCursor::Row(NextRow::first()),
+            to: CopyCursor::Seen(9),
+            part,
+        }
+    }
+
+    #[test]
+    fn damage_is_told() {
+        let chunk = chunk(Part::Rows(vec![7; 500]));
+        let bytes = chunk.encode();
+        assert!(bytes.len() < 100, "{}", bytes.len());
+        assert_eq!(CopyChunk::decode(&bytes), Ok(chunk));
+        for at in 0..bytes.len() {
+            assert!(CopyChunk::decode(&bytes[..at]).is_err());
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x10;
+            assert!(CopyChunk::decode(&damaged).is_err());
+        }
+        let long = seal([&[VERSION][..], &u64::MAX.to_le_bytes()].concat());
+        assert_eq!(CopyChunk::decode(&long), Err("it is too long".to_owned()));
+    }
+
+    proptest! {
+        #[test]
+        fn keys_are_carried_as_distances(these in prop::collection::btree_set(any::<u64>(), 0..50)) {
+            let chunk = chunk(Part::Seen(distances(these.iter().copied())));
+            let read = CopyChunk::decode(&chunk.encode()).unwrap();
+            let Part::Seen(carried) = read.part else { panic!() };
+            prop_assert_eq!(keys(&carried), Some(these.into_iter().collect::<Vec<_>>()));
+        }
+    }
+
+    #[test]
+    fn keys_beyond_the_largest_are_refused() {
+        assert_eq!(keys(&[u64::MAX, 1]), None);
+    }
+}

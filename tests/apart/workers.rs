@@ -1,0 +1,362 @@
+//! Workers that share a crawl, as processes, with servers of NATS: whatever becomes of one of them,
+//! together they fetch what one machine fetches, and nothing twice.
+
+use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::hash::BuildHasher as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use gleaner::broker::{Broker, Error, Nats};
+use gleaner::cluster::forget_worker;
+use gleaner::store::{self, Table};
+use gleaner::{Feed, Position};
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::audit::{canonical, rows, simhash};
+use crate::nats::Servers;
+use crate::need::{SOAK, tools};
+use crate::proxy::Proxy;
+use crate::run::{PATIENCE, Place, Running, gleaner, payload_digest, read_records, run};
+use crate::web::{ClusterOptions, Random, Web, cluster_web};
+
+const SHARDS: [&str; 4] = ["00", "01", "02", "03"];
+
+/// Everything is committed in small groups, and every distinct body is kept, so that what is left
+/// does not depend on the order.
+const SETTINGS: &str = "[archive]\nstore = \"exact-only\"\n[crawl]\nscope = \"any\"\n\
+                        [state]\ncheckpoint_interval = \"20ms\"\n\
+                        [politeness]\ndelay = \"0s\"\n\
+                        [fetch]\nallow_private = true\nconcurrency = 4\n\
+                        head_timeout = \"60s\"\ntotal_timeout = \"90s\"\n";
+
+/// Time after which a worker that says nothing is dead.
+const DEAD: &str = "3s";
+
+/// A web, servers, and the workers that crawl it.
+struct World {
+    web: Web,
+    servers: Servers,
+    directory: TempDir,
+}
+
+impl World {
+    fn new(seed: u64, servers: usize) -> Self {
+        let world = Self::of(60, seed, servers);
+        world.create();
+        world
+    }
+
+    fn of(pages_per_host: usize, seed: u64, servers: usize) -> Self {
+        let options = ClusterOptions {
+            hosts: 4,
+            pages_per_host,
+            seed,
+        };
+        let world = Self {
+            web: Web::start(cluster_web(options, &simhash).0),
+            servers: Servers::start(servers, &tools()),
+            directory: tempfile::tempdir().expect("there is a directory for temporary files"),
+        };
+        fs::write(world.settings(), SETTINGS).expect("the directory is ours");
+        // Servers that have just started have to find one another.
+        drop(world.servers.connect("crawl"));
+        world
+    }
+
+    /// Creates the crawl.
+    fn create(&self) {
+        let address = self.servers.address("crawl");
+        let mut command = gleaner(&["cluster", "create", &address, &self.web.url(0, "/")]);
+        command
+            .args(["--shards", "4", "--config"])
+            .arg(self.settings());
+        run(command).expect(0);
+    }
+
+    fn settings(&self) -> PathBuf {
+        self.directory.path().join("settings.toml")
+    }
+
+    fn data(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn start(&self, name: &str, more: &[&str]) -> Running {
+        self.start_at(&self.servers.address("crawl"), name, more)
+    }
+
+    fn start_at(&self, address: &str, name: &str, more: &[&str]) -> Running {
+        let mut command = gleaner(&["worker", address, "--name", name, "--machine", name]);
+        command
+            .args(["--dead", DEAD])
+            .arg("--data-dir")
+            .arg(self.data(name))
+            .arg("--config")
+            .arg(self.settings())
+            .args(more);
+        Running::start(command)
+    }
+
+    /// Waits until the crawl is that far.
+    fn wait(&self, requests: usize) {
+        let is_on = self.web.wait_for_requests(requests, PATIENCE);
+        assert!(is_on, "no progress to {requests} requests");
+    }
+
+    fn engine(&self) -> Arc<Nats> {
+        let address = self.servers.address("crawl").parse();
+        Arc::new(Nats::connect(&address.expect("it is an address")).expect("the servers run"))
+    }
+
+    /// What one machine leaves that nobody disturbs.
+    fn undisturbed(&self) -> Place {
+        let undisturbed = Place::new();
+        undisturbed.crawl_by(SETTINGS, &[&self.web.url(0, "/")]);
+        undisturbed
+    }
+
+    /// Checks that these workers have left together what one machine leaves: each URL in one shard,
+    /// and committed no more often than there.
+    fn check(&self, names: &[&str], undisturbed: &Place) {
+        let of = |data: &Path| -> BTreeSet<String> {
+            let rows = rows(data).into_values();
+            rows.map(|page| canonical(&page.url)).collect()
+        };
+        let mut found = BTreeSet::new();
+        let mut visits = BTreeMap::new();
+        for shard in SHARDS {
+            let of_workers = names
+                .iter()
+                .map(|it| self.data(it).join("shards").join(shard));
+            let of_workers: Vec<_> = of_workers.filter(|it| it.join("store").exists()).collect();
+            let pages = of_workers.iter().map(|it| of(it));
+            let pages = pages.max_by_key(BTreeSet::len).unwrap_or_default();
+            for url in pages {
+                assert!(found.insert(url.clone()), "{url} is of two shards");
+            }
+            for data in of_workers {
+                for (url, times) in committed(&data) {
+                    *visits.entry(url).or_insert(0) += times;
+                }
+            }
+        }
+        assert_eq!(found, of(&undisturbed.data()));
+        let alone = committed(&undisturbed.data());
+        for (url, times) in visits {
+            let most = alone.get(&url).copied().unwrap_or(1);
+            assert!(times <= most, "{url}: {times}");
+        }
+    }
+}
+
+/// The URLs that a crawl is done with, by the lines of its log that are committed, each as often as
+/// it is there, but for visits that only checked what was learned.
+fn committed(data: &Path) -> BTreeMap<String, usize> {
+    const OTHERS: [&str; 3] = ["retry", "checked", "unchanged"];
+    let mut urls = BTreeMap::new();
+    if !data.join("log").exists() {
+        return urls;
+    }
+    let mut feed = Feed::open(data, Position::default()).expect("there is a log");
+    while let Some((line, _)) = feed.read_line().expect("the log can be read") {
+        if !OTHERS.iter().any(|verdict| line.verdict == *verdict) {
+            *urls.entry(line.url).or_default() += 1;
+        }
+    }
+    urls
+}
+
+/// The payloads that a crawl has stored.
+fn payloads(data: &Path) -> BTreeSet<String> {
+    let records = read_records(data);
+    let responses = records
+        .iter()
+        .filter(|it| it.header("WARC-Type") == Some("response"));
+    responses.map(|it| payload_digest(it).to_string()).collect()
+}
+
+/// Asks again while there is no answer, as while a log has no leader.
+fn patiently<T>(ask: impl Fn() -> Result<T, Error>) -> T {
+    let start = Instant::now();
+    loop {
+        match ask() {
+            Err(Error::Away(_)) if start.elapsed() < PATIENCE => thread::yield_now(),
+            answer => return answer.expect("the engine has it"),
+        }
+    }
+}
+
+/// Number of shards that a worker owns, by the row of the engine.
+fn owned(engine: &Nats, worker: &str) -> usize {
+    let Some((_, row)) = patiently(|| engine.row("shards")) else {
+        return 0;
+    };
+    let owners: Vec<(String, u64)> = store::decode(Table::Meta, &row).expect("it is that row");
+    owners.iter().filter(|(owner, _)| owner == worker).count()
+}
+
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < PATIENCE, "never: {what}");
+        thread::yield_now();
+    }
+}
+
+pub(crate) fn of_which_one_is_killed() {
+    let world = World::new(0x3a17, 1);
+    let (a, b, c) = (
+        world.start("a", &[]),
+        world.start("b", &[]),
+        world.start("c", &[]),
+    );
+    world.wait(80);
+    a.signal(Signal::KILL);
+    a.end();
+    b.end().expect(0);
+    c.end().expect(0);
+    world.check(&["a", "b", "c"], &world.undisturbed());
+}
+
+/// One is stopped until it is taken over from, and one does not reach the engine until then. When
+/// they wake up they follow, and have nothing committed meanwhile.
+pub(crate) fn that_are_stopped_and_cut_off() {
+    let world = World::new(0x570b, 1);
+    let proxy = Proxy::start(world.servers.port(0));
+    let far = format!("nats://127.0.0.1:{}/crawl", proxy.port());
+    // It is not over before.
+    world.web.hold_after(80);
+    let a = world.start_at(&far, "a", &[]);
+    let (b, c) = (world.start("b", &[]), world.start("c", &[]));
+    world.wait(80);
+    let engine = world.engine();
+    let is_shared = || ["a", "b", "c"].iter().all(|it| owned(&engine, it) > 0);
+    wait_until("each has a shard", is_shared);
+    let before = owned(&engine, "b");
+    b.signal(Signal::STOP);
+    wait_until("the stopped one is taken over from", || {
+        owned(&engine, "b") < before
+    });
+    b.signal(Signal::CONT);
+    wait_until("each has a shard again", is_shared);
+    let before = owned(&engine, "a");
+    proxy.cut(true);
+    wait_until("the far one is taken over from", || {
+        owned(&engine, "a") < before
+    });
+    world.web.release();
+    proxy.cut(false);
+    for worker in [a, b, c] {
+        worker.end().expect(0);
+    }
+    world.check(&["a", "b", "c"], &world.undisturbed());
+}
+
+/// A worker comes when the logs have lost their beginnings, and is killed while it copies; so is
+/// the one that it copies from. Of three servers one is killed. Then the disk of the first worker is
+/// lost: what only that had is fetched again.
+pub(crate) fn that_are_interrupted_while_they_copy_and_lose_a_disk() {
+    let mut world = World::new(0x10ad, 3);
+    // All that is copied at first is given twice: to one that is killed, and again.
+    let a = world.start("a", &["--failpoint", "copy-given:30"]);
+    world.web.hold_after(80);
+    world.wait(80);
+    let engine = world.engine();
+    for shard in SHARDS {
+        let end = patiently(|| engine.end(shard));
+        patiently(|| engine.trim(shard, end));
+    }
+    let b = world.start("b", &["--failpoint", "copy-taken:5"]);
+    b.end();
+    let b = world.start("b", &[]);
+    a.end();
+    let a = world.start("a", &[]);
+    for _ in SHARDS {
+        b.wait_for_line("the shard is copied");
+    }
+    world.servers.kill(1);
+    world.servers.run(1);
+    wait_until("the late one has shards", || owned(&engine, "b") > 0);
+    world.web.hold_after(60);
+    world.wait(150);
+    a.signal(Signal::KILL);
+    a.end();
+    fs::remove_dir_all(world.data("a")).expect("nobody uses it");
+    wait_until("it has all", || owned(&engine, "b") == SHARDS.len());
+    let engine = engine as Arc<dyn Broker>;
+    let forgotten = || forget_worker(&engine, "a", true, Duration::from_secs(1));
+    patiently(forgotten);
+    world.web.release();
+    b.end().expect(0);
+
+    let undisturbed = world.undisturbed();
+    let of = |data: &Path| -> BTreeSet<String> {
+        let rows = rows(data).into_values();
+        rows.map(|page| canonical(&page.url)).collect()
+    };
+    let shards = SHARDS.map(|shard| world.data("b").join("shards").join(shard));
+    let found: BTreeSet<String> = shards.iter().flat_map(|shard| of(shard)).collect();
+    assert_eq!(found, of(&undisturbed.data()));
+    let stored: BTreeSet<String> = shards.iter().flat_map(|shard| payloads(shard)).collect();
+    let expected = payloads(&undisturbed.data());
+    let missing: Vec<_> = expected.difference(&stored).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// Four workers and three servers, of which every 20 s one is killed and started again, or stopped
+/// for 15 s: for as many minutes as are asked for.
+pub(crate) fn through_minutes_of_faults() {
+    const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+    const ROUND: Duration = Duration::from_secs(20);
+    const STOPPED: Duration = Duration::from_secs(15);
+    /// Requests a second of each of four hosts.
+    const RATE: usize = 5;
+    let minutes = std::env::var(SOAK).expect("it is asked for");
+    let minutes: usize = minutes.parse().expect("a number of minutes");
+    let seed = RandomState::new().hash_one(minutes);
+    println!("seed {seed}");
+    let mut random = Random::new(seed);
+    let mut world = World::of(minutes * 60 * RATE, seed, 3);
+    let delay = format!("delay = \"{}ms\"", 1_000 / RATE);
+    let settings = SETTINGS.replace("delay = \"0s\"", &delay);
+    fs::write(world.settings(), settings).expect("the directory is ours");
+    world.create();
+    let mut workers = NAMES.map(|name| Some(world.start(name, &[])));
+    let passes = |world: &World, time| world.web.wait_for_requests(usize::MAX, time);
+    for round in 0..minutes * 3 {
+        passes(&world, ROUND);
+        let at = random.below(NAMES.len());
+        match random.below(3) {
+            0 => {
+                println!("{round}: worker {} is killed", NAMES[at]);
+                if let Some(killed) = workers[at].take() {
+                    killed.signal(Signal::KILL);
+                    killed.end();
+                }
+                workers[at] = Some(world.start(NAMES[at], &[]));
+            }
+            1 => {
+                println!("{round}: worker {} is stopped", NAMES[at]);
+                let worker = workers[at].as_ref().expect("it was started again");
+                worker.signal(Signal::STOP);
+                passes(&world, STOPPED);
+                worker.signal(Signal::CONT);
+            }
+            _ => {
+                println!("{round}: server {} is killed", at % 3);
+                world.servers.kill(at % 3);
+                world.servers.run(at % 3);
+            }
+        }
+    }
+    for worker in workers.into_iter().flatten() {
+        worker.end_within(Duration::from_hours(1)).expect(0);
+    }
+    let undisturbed = world.undisturbed();
+    world.check(&NAMES, &undisturbed);
+}
