@@ -53,6 +53,8 @@ pub(super) struct Giver {
     log: String,
     /// Where the log ends, if that is known.
     end: Option<u64>,
+    /// Up to where it was trimmed.
+    trimmed: u64,
     given: BTreeMap<String, Given>,
 }
 
@@ -134,6 +136,7 @@ impl Giver {
             source,
             log: log_of_copies(shard),
             end: None,
+            trimmed: 0,
             given: BTreeMap::new(),
         }
     }
@@ -200,14 +203,18 @@ impl Giver {
     }
 
     /// Removes from the log what all have taken.
-    fn trim(&self) -> Result<(), Trouble> {
+    fn trim(&mut self) -> Result<(), Trouble> {
         let Some(end) = self.end else {
             return Ok(());
         };
         let first = self.given.values().filter_map(|it| it.on_way.front());
         let first = first.map(|it| it.2).min();
         let through = first.map_or(end, |first| first.saturating_sub(1));
-        Ok(self.broker.trim(&self.log, through)?)
+        if through > self.trimmed {
+            self.broker.trim(&self.log, through)?;
+            self.trimmed = through;
+        }
+        Ok(())
     }
 }
 

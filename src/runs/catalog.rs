@@ -60,6 +60,16 @@ pub struct Damage {
     pub why: String,
 }
 
+/// Why a structure starts empty of which a rebuild did not end.
+const UNFINISHED: &str = "a rebuild was interrupted";
+
+impl Damage {
+    /// Whether nothing is wrong with the structure but that it was not complete yet.
+    pub fn is_unfinished(&self) -> bool {
+        self.why == UNFINISHED
+    }
+}
+
 impl std::fmt::Display for Damage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self {
@@ -368,11 +378,7 @@ impl Catalog {
             )));
         };
         if !listed.complete {
-            return Ok(Some(self.distrust(
-                structure,
-                whole,
-                "a rebuild was interrupted",
-            )));
+            return Ok(Some(self.distrust(structure, whole, UNFINISHED)));
         }
         let mut files = Vec::new();
         for entry in &listed.files {

@@ -93,7 +93,7 @@ impl World {
     fn start_at(&self, address: &str, name: &str, more: &[&str]) -> Running {
         let mut command = gleaner(&["worker", address, "--name", name, "--machine", name]);
         command
-            .args(["--dead", DEAD])
+            .args(["--dead", DEAD, "--log", "info"])
             .arg("--data-dir")
             .arg(self.data(name))
             .arg("--config")
@@ -258,8 +258,8 @@ pub(crate) fn that_are_stopped_and_cut_off() {
 }
 
 /// A worker comes when the logs have lost their beginnings, and is killed while it copies; so is
-/// the one that it copies from. Of three servers one is killed. Then the disk of the first worker is
-/// lost: what only that had is fetched again.
+/// the one that it copies from. Of three servers one is killed. Then the disk of the first worker
+/// is lost: what only that had is fetched again.
 pub(crate) fn that_are_interrupted_while_they_copy_and_lose_a_disk() {
     let mut world = World::new(0x10ad, 3);
     // All that is copied at first is given twice: to one that is killed, and again.
@@ -319,7 +319,7 @@ pub(crate) fn through_minutes_of_faults() {
     let minutes = std::env::var(SOAK).expect("it is asked for");
     let minutes: usize = minutes.parse().expect("a number of minutes");
     let seed = RandomState::new().hash_one(minutes);
-    println!("seed {seed}");
+    eprintln!("seed {seed}");
     let mut random = Random::new(seed);
     let mut world = World::of(minutes * 60 * RATE, seed, 3);
     let delay = format!("delay = \"{}ms\"", 1_000 / RATE);
@@ -333,7 +333,7 @@ pub(crate) fn through_minutes_of_faults() {
         let at = random.below(NAMES.len());
         match random.below(3) {
             0 => {
-                println!("{round}: worker {} is killed", NAMES[at]);
+                eprintln!("{round}: worker {} is killed", NAMES[at]);
                 if let Some(killed) = workers[at].take() {
                     killed.signal(Signal::KILL);
                     killed.end();
@@ -341,14 +341,14 @@ pub(crate) fn through_minutes_of_faults() {
                 workers[at] = Some(world.start(NAMES[at], &[]));
             }
             1 => {
-                println!("{round}: worker {} is stopped", NAMES[at]);
+                eprintln!("{round}: worker {} is stopped", NAMES[at]);
                 let worker = workers[at].as_ref().expect("it was started again");
                 worker.signal(Signal::STOP);
                 passes(&world, STOPPED);
                 worker.signal(Signal::CONT);
             }
             _ => {
-                println!("{round}: server {} is killed", at % 3);
+                eprintln!("{round}: server {} is killed", at % 3);
                 world.servers.kill(at % 3);
                 world.servers.run(at % 3);
             }

@@ -84,7 +84,7 @@ fn follow(data: &Path, engine: &Memory) -> Result<(), Error> {
 fn web() -> Web {
     let cluster = ClusterOptions {
         hosts: 4,
-        pages_per_host: 60,
+        pages_per_host: 45,
         seed: 5,
     };
     Web::start(cluster_web(cluster, &simhash).0)
@@ -208,16 +208,16 @@ fn check(found: &BTreeMap<String, usize>, expected: &BTreeMap<String, usize>) {
 /// A worker comes late, when the logs are trimmed, and goes on alone with copies.
 #[test]
 fn a_worker_that_comes_late_copies_what_the_logs_lack() {
-    let web = workers_web(60);
+    let web = workers_web(30);
     let place = tempfile::tempdir().expect("there is a directory for temporary files");
     let expected = alone(&place.path().join("alone"), &web);
     let cluster = Cluster::new(place.path(), [web.url(0, "/")]);
     let engine = &cluster.engine;
     let start = |name| cluster.start(name);
     // It has not fetched all before another one comes.
-    web.hold_after(300);
+    web.hold_after(200);
     let early = start("early");
-    assert!(web.wait_for_requests(300, PATIENCE), "it begins");
+    assert!(web.wait_for_requests(200, PATIENCE), "it begins");
     for shard in ["00", "01", "02", "03"] {
         let end = engine.end(shard).expect("it has begun");
         engine.trim(shard, end).expect("it can be trimmed");
@@ -238,15 +238,15 @@ fn a_worker_that_comes_late_copies_what_the_logs_lack() {
 /// A worker is cut off from the engine until another one has taken over, and comes back.
 #[test]
 fn a_worker_that_is_cut_off_is_taken_over_from() {
-    let web = workers_web(60);
+    let web = workers_web(30);
     let place = tempfile::tempdir().expect("there is a directory for temporary files");
     let expected = alone(&place.path().join("alone"), &web);
     let cluster = Cluster::new(place.path(), [web.url(0, "/")]);
     let engine = &cluster.engine;
     let start = |name| cluster.start_by(name, HASTY);
-    web.hold_after(200);
+    web.hold_after(150);
     let (a, b) = (start("a"), start("b"));
-    assert!(web.wait_for_requests(200, PATIENCE), "they begin");
+    assert!(web.wait_for_requests(150, PATIENCE), "they begin");
     let owners = || engine.row("shards").expect("the engine is there");
     a.engine.cut_off(true);
     let before = owners();
@@ -257,7 +257,7 @@ fn a_worker_that_is_cut_off_is_taken_over_from() {
     }
     // What it had asked for is answered, and is not its to commit any more.
     web.release();
-    assert!(web.wait_for_requests(260, PATIENCE), "the other goes on");
+    assert!(web.wait_for_requests(200, PATIENCE), "the other goes on");
     a.engine.cut_off(false);
     a.end();
     b.end();
@@ -295,15 +295,15 @@ fn shards_of(worker: &Path) -> Vec<PathBuf> {
 /// again by who goes on.
 #[test]
 fn what_only_a_lost_disk_had_is_fetched_again() {
-    let web = workers_web(60);
+    let web = workers_web(30);
     let place = tempfile::tempdir().expect("there is a directory for temporary files");
     alone(&place.path().join("alone"), &web);
     let cluster = Cluster::new(place.path(), [web.url(0, "/")]);
     let engine = &cluster.engine;
     let start = |name| cluster.start(name);
-    web.hold_after(350);
+    web.hold_after(200);
     let (a, b) = (start("a"), start("b"));
-    assert!(web.wait_for_requests(350, PATIENCE), "they begin");
+    assert!(web.wait_for_requests(200, PATIENCE), "they begin");
     a.stop.stop();
     a.end();
     fs::remove_dir_all(place.path().join("a")).expect("it is there");
@@ -344,7 +344,7 @@ fn what_only_a_lost_disk_had_is_fetched_again() {
 /// from it once it is restored.
 #[test]
 fn an_engine_that_has_lost_all_is_restored_from_disks() {
-    let web = workers_web(40);
+    let web = workers_web(30);
     let place = tempfile::tempdir().expect("there is a directory for temporary files");
     let expected = alone(&place.path().join("alone"), &web);
     let cluster = Cluster::new(place.path(), [web.url(0, "/")]);

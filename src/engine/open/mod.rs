@@ -4,9 +4,10 @@
 //! [`DataDirectory`] says which process has the directory, `migrate` brings its rows up to date,
 //! `standby` makes store, runs and documents agree (with `rebuild` and `refingerprint`), and
 //! `promote` begins to write. A directory may also follow a crawl that another process owns
-//! (`standby/following.rs`), and be made from another worker's (`standby/copying.rs`). A store that lost commits is noticed (`lost`), and repaired if the
-//! user wants that (`repair`). Where settings let a crawl go further, stored pages are read again
-//! (`widen`). Each of these may be killed and started again.
+//! (`standby/following.rs`), and be made from another worker's (`standby/copying.rs`). A store that
+//! lost commits is noticed (`lost`), and repaired if the user wants that (`repair`). Where settings
+//! let a crawl go further, stored pages are read again (`widen`). Each of these may be killed and
+//! started again.
 
 mod directory;
 mod earlier;

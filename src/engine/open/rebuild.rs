@@ -114,7 +114,11 @@ pub(super) fn repair_runs(
         (0..catalog.len()).collect()
     } else {
         for damage in &damages {
-            tracing::warn!("{damage}");
+            // A copy of another worker's has none of them.
+            match damage.is_unfinished() {
+                true => tracing::info!("{damage}"),
+                false => tracing::warn!("{damage}"),
+            }
         }
         damages.iter().map(|damage| damage.structure).collect()
     };

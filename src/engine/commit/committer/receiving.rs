@@ -25,23 +25,8 @@ impl Committer {
             mut messages,
             reply,
         } = arrived;
-        let mut receipts = Vec::new();
-        let mut through = self.exchange.received(from);
-        if gone > through && self.exchange.shards.has_other(from) {
-            // Only a shard that has lost commits lacks what it has acknowledged. Without this, it
-            // would wait for ever.
-            tracing::error!(
-                from,
-                messages = gone - through,
-                "links of another shard are lost with the commits that had taken them in; what \
-                 only they lead to is not found"
-            );
-            let mut set = self.write_set(now);
-            (0..gone - through).for_each(|_| set.state.counters.links.add_named(&Lost));
-            set.exchanged.received = Some((from, gone));
-            receipts.extend(self.write(set)?);
-            through = gone;
-        }
+        let mut receipts = pass_over(self, from, gone, now)?;
+        let through = self.exchange.received(from);
         let known = (through + 1).checked_sub(first);
         if let Some(known) = known.filter(|_| self.exchange.shards.has_other(from)) {
             let known = usize::try_from(known).unwrap_or(usize::MAX);
@@ -151,6 +136,30 @@ impl Committer {
         }
         Ok(())
     }
+}
+
+/// Passes over messages of another shard that are kept nowhere any more. Only a shard that has lost
+/// commits lacks what it has acknowledged, and it would wait for ever.
+fn pass_over(
+    committer: &mut Committer,
+    from: u16,
+    gone: u64,
+    now: Moment,
+) -> Result<Vec<Receipt>, Error> {
+    let lost = gone.saturating_sub(committer.exchange.received(from));
+    if lost == 0 || !committer.exchange.shards.has_other(from) {
+        return Ok(Vec::new());
+    }
+    tracing::error!(
+        from,
+        messages = lost,
+        "links of another shard are lost with the commits that had taken them in; what only they \
+         lead to is not found"
+    );
+    let mut set = committer.write_set(now);
+    (0..lost).for_each(|_| set.state.counters.links.add_named(&Lost));
+    set.exchanged.received = Some((from, gone));
+    committer.write(set)
 }
 
 /// What was sent and taken in, and is lost since.
