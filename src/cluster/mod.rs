@@ -18,11 +18,13 @@ mod check;
 mod exchange;
 mod log;
 mod membership;
+mod portion;
 mod rows;
 mod seed_list;
 mod status;
 mod tells;
 mod terms;
+mod view;
 mod wishes;
 mod worker;
 
@@ -38,8 +40,9 @@ pub use membership::Times;
 pub use seed_list::add as add_seeds;
 pub use status::{ClusterStatus, CopyNow, FiguresNow, LinksNow, ShardNow, WorkerNow, status};
 pub use terms::{MAX_SHARDS, NewCrawl, Terms, create, terms};
+pub use view::WorkerView;
 pub use wishes::{Going, drain, set_going};
-pub use worker::{Error as WorkerError, Worker, WorkerOptions, WorkerView};
+pub use worker::{Error as WorkerError, Worker, WorkerOptions};
 
 /// Connects to the log of a crawl that is one shard, as its only worker.
 ///

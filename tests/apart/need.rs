@@ -32,6 +32,8 @@ pub(crate) enum Need {
     Axe,
     /// A nats-server, installed by `tests/tools/install`.
     Nats,
+    /// Both of these.
+    NatsAndBrowser,
     /// A module of Python, installed by `tests/tools/install`.
     Python(&'static str),
 }
@@ -47,6 +49,7 @@ impl Need {
             Self::Browser => "needs Chromium".to_owned(),
             Self::Axe => "needs Chromium and axe-core".to_owned(),
             Self::Nats => "needs nats-server".to_owned(),
+            Self::NatsAndBrowser => "needs nats-server and Chromium".to_owned(),
             Self::Program(name) | Self::Python(name) => format!("needs {name}"),
         }
     }
@@ -85,6 +88,7 @@ impl Need {
                     .then(|| "axe-core is not installed: run tests/tools/install".to_owned())
             }),
             Self::Nats => nats::missing(&tools()),
+            Self::NatsAndBrowser => Self::Nats.missing().or_else(|| Self::Browser.missing()),
             // Some know one of the two.
             Self::Program(name) => (!succeeds(Command::new(name).arg("--version"))
                 && !succeeds(Command::new(name).arg("-v")))
