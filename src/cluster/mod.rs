@@ -20,15 +20,18 @@ mod check;
 mod copier;
 mod copies;
 mod exchange;
+mod follower;
 mod forget;
 mod log;
 mod membership;
+mod portion;
 mod restore;
 mod rows;
 mod seed_list;
 mod status;
 mod tells;
 mod terms;
+mod view;
 mod wishes;
 mod worker;
 
@@ -47,8 +50,9 @@ pub use restore::{Error as RestoreError, Restored, enter, offer, restore};
 pub use seed_list::add as add_seeds;
 pub use status::{ClusterStatus, CopyNow, FiguresNow, LinksNow, ShardNow, WorkerNow, status};
 pub use terms::{MAX_SHARDS, NewCrawl, Terms, create, terms};
+pub use view::WorkerView;
 pub use wishes::{Going, drain, set_going};
-pub use worker::{Error as WorkerError, Worker, WorkerOptions, WorkerView};
+pub use worker::{Error as WorkerError, Worker, WorkerOptions};
 
 /// Connects to the log of a crawl that is one shard, as its only worker.
 ///

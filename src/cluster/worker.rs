@@ -1,51 +1,42 @@
 //! A worker: crawls the shards that it owns, and follows others.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use arc_swap::ArcSwapOption;
 use jiff::Timestamp;
 use tokio::runtime::{Builder, Runtime};
 
-use super::copier::{Giver, Taker};
+use super::copier::Giver;
 use super::copies::{Copies, Copy};
 use super::exchange::{Board, Exchange};
+use super::follower::{Follower, NO_COPY};
 use super::forget::{Lost, lost};
 use super::log::{ShardLog, log_of};
 use super::membership::{Having, Membership, Orders, Times};
+use super::portion::part;
 use super::rows::Rows;
 use super::seed_list;
-use super::status::{ClusterStatus, Facts, stands};
+use super::status::{Facts, stands};
 use super::tells::{Figures, Rate, Tells};
 use super::terms::Terms;
+use super::view::WorkerView;
 use super::wishes::{Going, Wishes};
 use crate::broker::{self, Broker};
 use crate::control::{ControlServer, Handles, ServeMode};
 use crate::engine::{
-    self, Control, Copying, Crawl, Ending, FollowStep, Following, Lease, LostWorker, Opening,
-    Options, RunLimits, ShardOptions, StopHandle, Watch,
+    self, Control, Crawl, Ending, Lease, LostWorker, Opening, Options, RunLimits, ShardOptions,
+    StopHandle, Watch,
 };
 use crate::frontier::Shards;
-use crate::store::{self, CommitLog};
-use crate::units::Size;
-
-/// Wait of a follower at the end of its log, and while the log does not answer.
-const FOLLOWER_WAITS: Duration = Duration::from_millis(50);
-
-/// The position of a follower that has no copy to follow with.
-const NO_COPY: u64 = u64::MAX;
+use crate::store;
 
 /// Time that a worker which ends takes at most to give away what it owns.
 const LEAVING: Duration = Duration::from_secs(30);
-
-/// Memory of a shard at least, in bytes: what a crawl needs with the limits of the defaults.
-const LEAST_MEMORY: u64 = 64 << 20;
 
 /// What a worker is.
 pub struct WorkerOptions {
@@ -70,28 +61,6 @@ pub struct WorkerOptions {
     pub max_shards: Option<u16>,
     /// Where its console is, for people.
     pub console: Option<String>,
-}
-
-/// How a worker and its cluster stand, for whoever shows it. Cheap to clone.
-#[derive(Debug, Clone, Default)]
-pub struct WorkerView(Arc<Seen>);
-
-#[derive(Debug, Default)]
-struct Seen {
-    status: ArcSwapOption<ClusterStatus>,
-    is_engine_away: AtomicBool,
-}
-
-impl WorkerView {
-    /// Returns how the cluster stood when this worker looked last; `None` before that.
-    pub fn status(&self) -> Option<Arc<ClusterStatus>> {
-        self.0.status.load_full()
-    }
-
-    /// Whether the engine has not answered since then.
-    pub fn is_engine_away(&self) -> bool {
-        self.0.is_engine_away.load(Ordering::Relaxed)
-    }
 }
 
 /// Why a worker ends before its time. What it owned is taken over by others.
@@ -307,7 +276,7 @@ impl Worker {
                 }
                 Err(broker::Error::Away(reason)) => {
                     tracing::warn!(reason, "the engine of the cluster does not answer");
-                    self.view.0.is_engine_away.store(true, Ordering::Relaxed);
+                    self.view.lost_the_engine();
                     if stop.is_stopped() {
                         return Ok(());
                     }
@@ -370,8 +339,7 @@ impl Worker {
             seeds_end: self.board.seeds_end(),
             time: Timestamp::now().as_millisecond(),
         });
-        self.view.0.status.store(Some(Arc::new(status)));
-        self.view.0.is_engine_away.store(false, Ordering::Relaxed);
+        self.view.show(status);
     }
 
     /// Ends what is crawled here, to go on when what was lost with disks is put back, if there are
@@ -661,81 +629,6 @@ impl Worker {
         };
         let work = move || follower.run().map(|()| None);
         Post::start(shard, Role::Following(end), position, work)
-    }
-}
-
-/// Parts what a worker may use, and what the whole crawl may, among shards: each has an equal part.
-fn part(crawl: &mut Options, shards: u16, max_shards: Option<u16>) {
-    let own = max_shards.map_or(shards, |most| most.clamp(1, shards));
-    crawl.max_memory = (crawl.max_memory / u64::from(own)).max(LEAST_MEMORY);
-    let all = u64::from(shards);
-    crawl.seen.expected_urls = crawl.seen.expected_urls.div_ceil(all);
-    crawl.concurrency = crawl.concurrency.div_ceil(usize::from(shards)).max(1);
-    let rate = |rate: NonZeroU32| NonZeroU32::new(rate.get() / u32::from(shards));
-    crawl.max_rate = crawl.max_rate.map(|it| rate(it).unwrap_or(NonZeroU32::MIN));
-    let rate = &mut crawl.fetch.limit_rate;
-    *rate = rate.map(|it| Size((it.0 / all).max(1)));
-}
-
-/// What follows a shard on a thread of its own.
-struct Follower {
-    shard: u16,
-    broker: Arc<dyn Broker>,
-    copies: Copies,
-    log: Arc<ShardLog>,
-    directory: PathBuf,
-    options: Options,
-    position: Arc<AtomicU64>,
-    ended: Receiver<()>,
-}
-
-impl Follower {
-    /// Follows until it is asked to end.
-    fn run(self) -> Result<(), engine::Error> {
-        loop {
-            let reason = match self.follow() {
-                Err(engine::Error::Store(store::Error::Outdated { reason })) => reason,
-                ended => return ended,
-            };
-            let shard = self.shard;
-            tracing::info!(shard, reason, "the shard is copied from its owner");
-            self.position.store(NO_COPY, Ordering::Relaxed);
-            let log = Arc::clone(&self.log) as Arc<dyn CommitLog>;
-            let mut copying = Copying::open(&self.directory, &self.options, log)?;
-            let taker = Taker::new(Arc::clone(&self.broker), shard, self.copies.clone());
-            let taker = taker.map_err(|error| engine::Error::Internal(error.to_string()))?;
-            if !taker.run(&mut copying, &self.options, &self.ended)? {
-                return Ok(());
-            }
-            tracing::info!(shard, "the shard is copied");
-        }
-    }
-
-    fn follow(&self) -> Result<(), engine::Error> {
-        let log = Arc::clone(&self.log) as Arc<dyn CommitLog>;
-        let mut following = Following::open(&self.directory, &self.options, log)?;
-        let mut is_registered = false;
-        loop {
-            let waits = match following.step()? {
-                FollowStep::Applied => Duration::ZERO,
-                FollowStep::AtEnd => FOLLOWER_WAITS,
-                FollowStep::Away(reason) => {
-                    let shard = self.shard;
-                    tracing::debug!(shard, reason, "the log of the shard does not answer");
-                    FOLLOWER_WAITS
-                }
-            };
-            let (position, _) = following.place();
-            if !is_registered {
-                let wish = None;
-                // Where that fails, it is tried again, and what is lacking by then is copied.
-                is_registered = self.copies.put(&Copy { position, wish }).is_ok();
-            }
-            self.position.store(position, Ordering::Relaxed);
-            if self.ended.recv_timeout(waits) != Err(RecvTimeoutError::Timeout) {
-                return Ok(());
-            }
-        }
     }
 }
 

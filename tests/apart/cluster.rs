@@ -14,6 +14,8 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::audit::{left, rows, simhash};
+use crate::browser::Browser;
+use crate::console::{key, stayed_at_home};
 use crate::contract;
 use crate::kills::crawl_twice;
 use crate::nats::{self, Servers, copy};
@@ -427,20 +429,9 @@ pub(crate) fn the_demo_loses_a_worker_and_no_page() {
 pub(crate) fn a_worker_shows_its_cluster() {
     let world = World::new(0x5406);
     let place = tempfile::tempdir().expect("there is a directory for temporary files");
-    let settings = place.path().join("settings.toml");
-    fs::write(&settings, SETTINGS).expect("the directory is ours");
-    create(&world, &settings, "4").expect(0);
-    cluster(&world, &["pause"], &[]).expect(0);
-    let listen = ["--listen", "127.0.0.1:0"];
-    let a = worker(&world, place.path(), "a", &listen);
-    let at = a.line_with("listening at http://");
-    let at = at.split("http://").nth(1).expect("it was found");
-    let at = at.trim_end_matches('/');
-    wait_for(&world, |now| {
-        now["workers"][0]["owns"] == json!([0, 1, 2, 3])
-    });
+    let (a, at) = listening(&world, place.path());
     let get = |path: &str| -> (u16, String) {
-        let mut stream = TcpStream::connect(at).expect("it listens");
+        let mut stream = TcpStream::connect(&at).expect("it listens");
         write!(
             stream,
             "GET {path} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n"
@@ -475,6 +466,53 @@ pub(crate) fn a_worker_shows_its_cluster() {
     let mut report = gleaner(&["report", "--json", "--data-dir"]);
     report.arg(&shard);
     assert!(run(report).expect(0).json().is_object());
+    a.signal(Signal::TERM);
+    a.end().expect(0);
+}
+
+/// A worker that listens, of a crawl of four shards that is paused, and where it listens.
+fn listening(world: &World, place: &Path) -> (Running, String) {
+    let settings = place.join("settings.toml");
+    fs::write(&settings, SETTINGS).expect("the directory is ours");
+    create(world, &settings, "4").expect(0);
+    cluster(world, &["pause"], &[]).expect(0);
+    let running = worker(world, place, "a", &["--listen", "127.0.0.1:0"]);
+    let at = running.line_with("listening at http://");
+    let at = at.split("http://").nth(1).expect("it was found");
+    wait_for(world, |now| {
+        now["workers"][0]["owns"] == json!([0, 1, 2, 3])
+    });
+    (running, at.trim_end_matches('/').to_owned())
+}
+
+/// The page of a worker shows its cluster in a browser, on a phone too, and asks nobody else.
+pub(crate) fn the_page_of_a_worker_shows_its_cluster() {
+    let world = World::new(0x9a9e);
+    let place = tempfile::tempdir().expect("there is a directory for temporary files");
+    let (a, at) = listening(&world, place.path());
+    let base = format!("http://{at}/");
+    let mut browser = Browser::start();
+    browser.open(&base);
+    browser.wait(
+        "document.querySelectorAll('main table')[1]?.querySelectorAll('tbody tr').length === 4",
+    );
+    browser.wait("document.title.includes('Cluster')");
+    let shown = browser.value("document.body.innerText");
+    let shown = shown.as_str().expect("it is text");
+    for part in [
+        "paused",
+        "gleaner cluster resume",
+        "this one",
+        "gleaner cluster status nats://",
+    ] {
+        assert!(shown.contains(part), "no {part:?} in {shown}");
+    }
+    browser.size(390, 844);
+    browser.wait("document.documentElement.scrollWidth <= 390");
+    // It goes on by itself.
+    cluster(&world, &["resume"], &[]).expect(0);
+    browser.wait(&format!("{} > 20", key("pages")));
+    stayed_at_home(&mut browser, &base);
     a.signal(Signal::TERM);
     a.end().expect(0);
 }

@@ -116,6 +116,7 @@ fn tests() -> Vec<Test> {
         cluster::nats_keeps_the_contract: Need::Nats,
         cluster::of_writers_that_race_one_wins: Need::Nats,
         cluster::the_demo_loses_a_worker_and_no_page: Need::Nats,
+        cluster::the_page_of_a_worker_shows_its_cluster: Need::NatsAndBrowser,
         cluster::three_servers_of_which_one_is_killed: Need::Nats,
         console::a_host_that_is_held_gets_no_requests: Need::Browser,
         console::a_report_opens_from_disk: Need::Browser,

@@ -37,6 +37,8 @@ pub(crate) enum Need {
     Nats,
     /// The same, and the minutes that `CLUSTER_SOAK` asks for.
     Soak,
+    /// Both of these.
+    NatsAndBrowser,
     /// A module of Python, installed by `tests/tools/install`.
     Python(&'static str),
 }
@@ -53,6 +55,7 @@ impl Need {
             Self::Axe => "needs Chromium and axe-core".to_owned(),
             Self::Nats => "needs nats-server".to_owned(),
             Self::Soak => "needs CLUSTER_SOAK".to_owned(),
+            Self::NatsAndBrowser => "needs nats-server and Chromium".to_owned(),
             Self::Program(name) | Self::Python(name) => format!("needs {name}"),
         }
     }
@@ -95,6 +98,7 @@ impl Need {
                 Some(_) => nats::missing(&tools()),
                 None => Some(format!("minutes of faults are asked for by {SOAK}")),
             },
+            Self::NatsAndBrowser => Self::Nats.missing().or_else(|| Self::Browser.missing()),
             // Some know one of the two.
             Self::Program(name) => (!succeeds(Command::new(name).arg("--version"))
                 && !succeeds(Command::new(name).arg("-v")))

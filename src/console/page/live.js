@@ -178,6 +178,8 @@ export function start() {
     // the other end of, and silence would tell only after a while.
     if (Date.now() - ticked > SLEPT) attempt?.abort();
     if (!document.hidden) await refresh();
+    // A worker has no status of one crawl, and will have none.
+    if (live.error?.code === 'shared') return;
     ticked = Date.now();
     setTimeout(tick, EVERY);
   };
