@@ -5,9 +5,11 @@
 //! which shard is said by rows of the engine (`rows`); each worker says once a second that it is
 //! there, and takes over what has no owner any more (`membership`), so that each owns as many as
 //! any other (`assignment`). A `worker` is a process that does so.
-//! Links from one shard to another go through logs of the engine too (`exchange`).
+//! Links from one shard to another go through logs of the engine too (`exchange`), and so does what
+//! all tell of what they have stored (`bulletins`).
 
 mod assignment;
+mod bulletins;
 mod exchange;
 mod log;
 mod membership;

@@ -10,11 +10,13 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Builder;
 
+use super::bulletins::Filling;
 use super::exchange::{Board, Exchange};
 use super::log::{ShardLog, log_of};
 use super::membership::{Having, Membership, Orders, Times};
 use super::rows::Rows;
 use crate::broker::{self, Broker};
+use crate::engine::library::LibraryOptions;
 use crate::engine::{
     self, Crawl, Ending, FollowStep, Following, Lease, Opening, Options, RunLimits, ShardOptions,
     StopHandle,
@@ -47,6 +49,9 @@ pub struct WorkerOptions {
     pub secret: Secret,
     /// How it crawls; each shard has all of the memory.
     pub crawl: Options,
+    /// Documents of all shards that the worker keeps whole, to find what repeats them: of further
+    /// ones only copies byte for byte are found.
+    pub library: u64,
     /// The seeds of a shard.
     pub seeds: Arc<dyn Fn(u16) -> Vec<Seed> + Send + Sync>,
 }
@@ -63,6 +68,9 @@ pub enum Error {
     /// It cannot start what it needs.
     #[error("cannot start: {0}")]
     Threads(std::io::Error),
+    /// What all shards have stored cannot be kept.
+    #[error("the library: {0}")]
+    Library(Box<engine::Error>),
     /// A shard cannot be crawled.
     #[error("shard {shard:02}: {source}")]
     Shard {
@@ -89,6 +97,7 @@ pub struct Worker {
     posts: BTreeMap<u16, Post>,
     done: BTreeSet<u16>,
     board: Board,
+    filling: Filling,
 }
 
 /// A shard that a thread crawls or follows.
@@ -115,7 +124,17 @@ impl Worker {
     pub fn join(broker: Arc<dyn Broker>, options: WorkerOptions) -> Result<Self, Error> {
         let who = (&*options.name, &*options.machine);
         let rows = Rows::new(Arc::clone(&broker));
+        let crawl = &options.crawl;
+        let features = (&crawl.features, crawl.draws_seed);
+        let library = LibraryOptions {
+            max_documents: options.library,
+            ..LibraryOptions::new(features.0, features.1, &options.secret)
+        };
+        let path = options.directory.join("library");
+        let filling = Filling::begin(&path, &library, Arc::clone(&broker));
+        let filling = filling.map_err(|error| Error::Library(Box::new(error)))?;
         Ok(Self {
+            filling,
             membership: Membership::join(
                 rows,
                 who,
@@ -149,7 +168,9 @@ impl Worker {
                 failed.get_or_insert(Error::shard(shard, source));
             }
         }
-        result.and(failed.map_or(Ok(()), Err))
+        let filled = self.filling.end();
+        let filled = filled.map_err(|error| Error::Library(Box::new(error)));
+        filled.and(result.and(failed.map_or(Ok(()), Err)))
     }
 
     fn work(&mut self, stop: &StopHandle) -> Result<(), Error> {
@@ -159,6 +180,10 @@ impl Worker {
         let runtime = runtime.map_err(Error::Threads)?;
         loop {
             self.reap()?;
+            if self.filling.has_ended() {
+                // Why is told when it is joined.
+                return Ok(());
+            }
             let now = Lease::now();
             let having = self.having(stop.is_stopped());
             match self.membership.tick(&having, now) {
@@ -320,10 +345,16 @@ impl Worker {
         let directory = self.directory(shard);
         let seeds = Arc::clone(&self.options.seeds);
         let own = stop.clone();
+        let library = self.filling.library();
+        options.library = Some(Arc::clone(&library));
+        let up_to_date = self.filling.up_to_date();
         let work = move || {
+            up_to_date(&own);
             let mut crawl = Crawl::open(directory, options)?;
             crawl.add_seeds(seeds(shard), &own)?;
-            let exchange = crawl.post().map(|post| Exchange::new(broker, post, board));
+            let exchange = crawl
+                .post()
+                .map(|post| Exchange::new(broker, post, library, board));
             let exchange = exchange.map(|exchange| {
                 let thread = thread::Builder::new().name(format!("links-{shard:02}"));
                 thread.spawn(move || exchange.run())

@@ -337,6 +337,7 @@ impl Config {
             log: None,
             lease: None,
             shard: None,
+            library: None,
             failpoint: None,
         })
     }

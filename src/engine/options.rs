@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::failpoint::Failpoint;
 use super::lease::Lease;
+use super::library::Library;
 use super::messages::Opening;
 use super::ring::converter::ConvertOptions;
 use crate::archive::{DigestAlgorithm, DuplicateBodies, StorePolicy};
@@ -96,6 +97,9 @@ pub struct Options {
     /// Which shard of a crawl this is, if it has several.
     #[doc(hidden)]
     pub shard: Option<ShardOptions>,
+    /// Where the documents of other shards are looked up.
+    #[doc(hidden)]
+    pub library: Option<Arc<Library>>,
     /// Where the process kills itself, in tests.
     #[doc(hidden)]
     pub failpoint: Option<Failpoint>,

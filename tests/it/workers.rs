@@ -25,7 +25,7 @@ const HOSTS: usize = 12;
 const NET: u8 = 4;
 
 /// Beats that nobody waits for, and a death that nobody dies of because the machine is busy.
-const TIMES: Times = Times {
+pub(crate) const TIMES: Times = Times {
     beat: Duration::from_millis(50),
     right: Duration::from_secs(50),
     dead: Duration::from_mins(1),
@@ -49,6 +49,7 @@ impl Running {
             times: TIMES,
             secret: Secret::from_bytes([7; Secret::LEN]),
             crawl: options(),
+            library: 1_000_000,
             // What else there is, one shard tells the other.
             seeds: Arc::new(move |shard| {
                 let shards = Shards::new(shard, SHARDS).expect("there is such a shard");

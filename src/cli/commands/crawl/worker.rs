@@ -1,5 +1,4 @@
-//! `gleaner worker`: crawls some shards of a crawl that other workers share. For tests so far: what
-//! shards hold in common besides links is not compared yet.
+//! `gleaner worker`: crawls some shards of a crawl that other workers share. For tests so far.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -43,6 +42,10 @@ pub(crate) struct Arguments {
     /// Time after which a worker that says nothing is taken for dead
     #[arg(long, value_name = "DURATION")]
     dead: Option<Span>,
+    /// Documents of all shards that this worker keeps whole, to find what repeats them; of further
+    /// ones it finds copies byte for byte only
+    #[arg(long, value_name = "N", default_value_t = 100_000_000)]
+    library: u64,
     #[command(flatten)]
     seeds: SeedArguments,
     #[command(flatten)]
@@ -81,6 +84,7 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> R
         times,
         secret,
         crawl,
+        library: arguments.library,
         seeds: Arc::new(move |shard| {
             let Ok(shards) = Shards::new(shard, count) else {
                 return Vec::new();
