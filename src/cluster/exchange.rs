@@ -1,5 +1,6 @@
 //! What passes between the shards of a crawl: links, over a log of the engine for each shard that
-//! receives them; and the seeds, which all of them read.
+//! receives them; the seeds, which all of them read; and what they tell all others of their
+//! documents, over one log for all.
 //!
 //! Nothing is lost with what the engine loses: a parcel stays in the outbox of the shard that sends
 //! it until the one that receives it has said that it was committed there, which is part of what a
@@ -12,10 +13,12 @@ use std::time::Duration;
 
 use tokio::runtime::Builder;
 
+use super::bulletins::BULLETINS;
 use super::seed_list;
 use crate::broker::{self, Broker};
-use crate::engine::Lease;
-use crate::engine::exchange::{Courier, HandInError, Look, Parcel, Post};
+use crate::engine::exchange::{Courier, Crier, HandInError, Heard, Look, Parcel, Post};
+use crate::engine::library::Library;
+use crate::engine::{self, Lease};
 
 /// Bytes of a parcel, as long as it is more than one message.
 const PARCEL: usize = 64 << 10;
@@ -25,6 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Time between two looks at the log while nothing is exchanged.
 const TURN: Duration = Duration::from_millis(200);
+
+/// The same while something that was told has not come back.
+const RETURN: Duration = Duration::from_millis(20);
 
 /// Parcels that are taken in before others are sent.
 const TURNS_IN: usize = 64;
@@ -94,6 +100,10 @@ pub(super) struct Exchange {
     broker: Arc<dyn Broker>,
     post: Post,
     courier: Courier,
+    crier: Crier,
+    library: Arc<Library>,
+    /// Position up to which the shard was told what others tell; `None` before that was read.
+    heard: Option<u64>,
     board: Board,
     /// Whether all shards have a log for what is sent to them.
     has_logs: bool,
@@ -112,9 +122,18 @@ fn inbox(shard: u16) -> String {
 
 impl Exchange {
     /// The courier of a shard of a crawl whose seeds begin behind a position of their list.
-    pub(super) fn new(broker: Arc<dyn Broker>, post: Post, board: Board, seeds_from: u64) -> Self {
+    pub(super) fn new(
+        broker: Arc<dyn Broker>,
+        post: Post,
+        library: Arc<Library>,
+        board: Board,
+        seeds_from: u64,
+    ) -> Self {
         Self {
             courier: Courier::new(post.shards(), PATIENCE),
+            crier: Crier::new(PATIENCE),
+            library,
+            heard: None,
             broker,
             post,
             board,
@@ -140,12 +159,20 @@ impl Exchange {
                 match self.turn().await {
                     Ok(true) => {}
                     Ok(false) => {
-                        let woken = tokio::time::timeout(TURN, self.post.changed()).await;
+                        let turn = match self.crier.waits() {
+                            true => RETURN,
+                            false => TURN,
+                        };
+                        let woken = tokio::time::timeout(turn, self.post.changed()).await;
                         if matches!(woken, Ok(Err(_))) {
                             return;
                         }
                     }
                     Err(Trouble::Over) => return,
+                    Err(Trouble::Library(error)) => {
+                        tracing::error!(shard, %error, "the library of the worker cannot be read");
+                        tokio::time::sleep(TURN).await;
+                    }
                     Err(Trouble::Engine(error)) => {
                         tracing::debug!(shard, %error, "links are not exchanged for the moment");
                         tokio::time::sleep(TURN).await;
@@ -185,6 +212,8 @@ impl Exchange {
         for parcel in parcels {
             self.broker.publish(&inbox(parcel.to), &parcel.encode())?;
         }
+        has_moved |= self.tell(now)?;
+        has_moved |= self.hear(now).await?;
         let own = inbox(shards.own());
         let before = self.position;
         for _ in 0..TURNS_IN {
@@ -200,6 +229,11 @@ impl Exchange {
         let seeds_through = self.seeds.unwrap_or(0);
         let has_seeds = seeds_through < self.board.seeds_end();
         look.is_idle &= !has_seeds;
+        if look.is_idle {
+            // What others tell may concern what was found here.
+            let end = self.broker.end(BULLETINS)?;
+            look.is_idle = self.heard.is_some_and(|heard| heard >= end);
+        }
         self.board.put(shards.own(), look.clone());
         // In this order: whoever finds that these seeds are admitted finds a look behind that.
         self.board.put_seeds_through(shards.own(), seeds_through);
@@ -231,6 +265,43 @@ impl Exchange {
             added.map_err(|_| Trouble::Over)?;
         }
         self.seeds = Some(at);
+        Ok(true)
+    }
+
+    /// Tells all others what waits for them. Returns whether there was anything.
+    fn tell(&mut self, now: Duration) -> Result<bool, Trouble> {
+        let (post, library) = (&self.post, &self.library);
+        let waiting = |after| post.waiting_notices(after, PARCEL, library);
+        // The store is closed once the run is over.
+        let bulletin = self.crier.collect(now, waiting);
+        let Some(bulletin) = bulletin.map_err(|_| Trouble::Over)? else {
+            return Ok(false);
+        };
+        self.broker.publish(BULLETINS, &bulletin.encode())?;
+        Ok(true)
+    }
+
+    /// Tells the shard what of that has come back, and what others have told. Returns whether there
+    /// was anything.
+    async fn hear(&mut self, now: Duration) -> Result<bool, Trouble> {
+        let after = match self.heard {
+            Some(heard) => heard,
+            None => self.post.heard().map_err(|_| Trouble::Over)?,
+        };
+        let returned = self.library.through(self.post.shards().own());
+        let has_returned = self.crier.returned(returned, now);
+        let (told, through) = self.library.told(after).map_err(Trouble::Library)?;
+        self.heard = Some(through);
+        if !has_returned && told.is_empty() {
+            return Ok(false);
+        }
+        let heard = Heard {
+            returned,
+            told,
+            after,
+            through,
+        };
+        self.post.hear(heard).await.map_err(|_| Trouble::Over)?;
         Ok(true)
     }
 
@@ -269,6 +340,8 @@ enum Trouble {
     Over,
     /// The engine does not do what it is asked for.
     Engine(broker::Error),
+    /// The library cannot be read.
+    Library(engine::Error),
 }
 
 impl From<broker::Error> for Trouble {

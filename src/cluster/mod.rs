@@ -8,7 +8,8 @@
 //! far as a copy lacks it (`copies`); one that lacks more is made out of the owner's (`copier`).
 //! What is done about a worker that does not come back is in `forget`, and about an engine without
 //! its data in `restore`.
-//! Links from one shard to another go through logs of the engine too (`exchange`).
+//! Links from one shard to another go through logs of the engine too (`exchange`), and so does what
+//! all tell of what they have stored (`bulletins`).
 //!
 //! What holds for all workers is fixed when a crawl is created (`terms`); seeds are added to a list
 //! that all shards read (`seed_list`). People say what they want by a row (`wishes`), and see what
@@ -16,6 +17,7 @@
 //! Whether an engine can be relied on is found out by a `check`.
 
 mod assignment;
+mod bulletins;
 mod check;
 mod copier;
 mod copies;

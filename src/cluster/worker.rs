@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tokio::runtime::{Builder, Runtime};
 
+use super::bulletins::Filling;
 use super::copier::Giver;
 use super::copies::{Copies, Copy};
 use super::exchange::{Board, Exchange};
@@ -28,6 +29,7 @@ use super::view::WorkerView;
 use super::wishes::{Going, Wishes};
 use crate::broker::{self, Broker};
 use crate::control::{ControlServer, Handles, ServeMode};
+use crate::engine::library::LibraryOptions;
 use crate::engine::{
     self, Control, Crawl, Ending, Lease, LostWorker, Opening, Options, RunLimits, ShardOptions,
     StopHandle, Watch,
@@ -61,6 +63,9 @@ pub struct WorkerOptions {
     pub max_shards: Option<u16>,
     /// Where its console is, for people.
     pub console: Option<String>,
+    /// Documents of all shards that the worker keeps whole, to find what repeats them: of further
+    /// ones only copies byte for byte are found.
+    pub library: u64,
 }
 
 /// Why a worker ends before its time. What it owned is taken over by others.
@@ -83,6 +88,9 @@ pub enum Error {
     /// It cannot start what it needs.
     #[error("cannot start: {0}")]
     Threads(std::io::Error),
+    /// What all shards have stored cannot be kept.
+    #[error("the library: {0}")]
+    Library(Box<engine::Error>),
     /// A shard cannot be crawled.
     #[error("shard {shard:02}: {source}")]
     Shard {
@@ -123,6 +131,7 @@ pub struct Worker {
     figures: BTreeMap<u16, Figures>,
     rate: Rate,
     view: WorkerView,
+    filling: Filling,
 }
 
 /// A shard that a thread crawls or follows.
@@ -175,7 +184,16 @@ impl Worker {
                 registered.insert(shard);
             }
         }
+        let crawl = &options.crawl;
+        let library = LibraryOptions {
+            max_documents: options.library,
+            ..LibraryOptions::new(&crawl.features, crawl.draws_seed, &options.terms.secret)
+        };
+        let path = options.directory.join("library");
+        let filling = Filling::begin(&path, &library, Arc::clone(&broker));
+        let filling = filling.map_err(|error| Error::Library(Box::new(error)))?;
         Ok(Self {
+            filling,
             membership,
             options,
             broker,
@@ -216,7 +234,9 @@ impl Worker {
                 failed.get_or_insert(Error::shard(shard, source));
             }
         }
-        result.and(failed.map_or(Ok(()), Err))
+        let filled = self.filling.end();
+        let filled = filled.map_err(|error| Error::Library(Box::new(error)));
+        filled.and(result.and(failed.map_or(Ok(()), Err)))
     }
 
     fn work(&mut self, stop: &StopHandle) -> Result<(), Error> {
@@ -226,6 +246,10 @@ impl Worker {
         let runtime = runtime.map_err(Error::Threads)?;
         loop {
             self.reap()?;
+            if self.filling.has_ended() {
+                // Why is told when it is joined.
+                return Ok(());
+            }
             let now = Lease::now();
             let heeded = self.heed();
             let is_held = self.wishes.going == Going::Stopped;
@@ -552,9 +576,13 @@ impl Worker {
         let copies = self.copies(shard);
         let directory = self.directory(shard);
         let own = stop.clone();
+        let library = self.filling.library();
+        options.library = Some(Arc::clone(&library));
+        let up_to_date = self.filling.up_to_date();
         let open = Arc::new(OnceLock::new());
         let opened = Arc::clone(&open);
         let work = move || {
+            up_to_date(&own);
             let mut crawl = Crawl::open(&directory, options)?;
             if let Some(found) = crawl.put_back_lost(&lost)? {
                 tracing::warn!(
@@ -587,7 +615,8 @@ impl Worker {
             // Nobody else sets it.
             let _ = opened.set((handles.control.clone(), handles.watch.clone()));
             let exchange = crawl.post();
-            let exchange = exchange.map(|post| Exchange::new(broker, post, board, seeds_from));
+            let exchange =
+                exchange.map(|post| Exchange::new(broker, post, library, board, seeds_from));
             let exchange = exchange.map(|exchange| {
                 let thread = thread::Builder::new().name(format!("links-{shard:02}"));
                 thread.spawn(move || exchange.run())

@@ -340,6 +340,7 @@ impl Config {
             lease: None,
             shard: None,
             keeper: None,
+            library: None,
             failpoint: None,
         })
     }

@@ -30,12 +30,12 @@ mod document;
 mod error;
 mod index;
 
-pub use document::{Document, DocumentId, Stored, StoredFor};
+pub use document::{Document, DocumentId, Stored, StoredFor, foreign, shard_of};
 pub use error::Error;
 pub use features::Features;
 pub use fingerprints::{Fingerprinter, Fingerprints};
 pub use index::{
-    Documents, DocumentsDamage, Found, Index, Originals, Pending, Posting, Query, postings,
+    Documents, DocumentsDamage, Found, Index, Originals, Others, Pending, Posting, Query, postings,
     structures,
 };
 #[cfg(test)]

@@ -25,6 +25,8 @@ mod hold;
 mod learned;
 mod lease;
 mod left_out;
+#[doc(hidden)]
+pub mod library;
 mod lines;
 mod messages;
 mod open;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::failpoint::Failpoint;
 use super::lease::Lease;
+use super::library::Library;
 use super::messages::Opening;
 use super::ring::converter::ConvertOptions;
 use crate::archive::{DigestAlgorithm, DuplicateBodies, StorePolicy};
@@ -99,6 +100,9 @@ pub struct Options {
     /// The worker whose disk this is, where several share a crawl.
     #[doc(hidden)]
     pub keeper: Option<String>,
+    /// Where the documents of other shards are looked up.
+    #[doc(hidden)]
+    pub library: Option<Arc<Library>>,
     /// Where the process kills itself, in tests.
     #[doc(hidden)]
     pub failpoint: Option<Failpoint>,

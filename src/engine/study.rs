@@ -112,6 +112,7 @@ impl Study {
             runs: lookups.dedup_runs(),
             pending: &Pending::default(),
             rules: &self.committer.rules,
+            others: None,
         };
         let is_committed = |original: &Document| {
             let page = PAGES.get(&*self.committer.store, original.url_id.as_bytes())?;

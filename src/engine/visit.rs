@@ -25,7 +25,7 @@ use crate::page::{Link, Page, Requisites, Wishes};
 use crate::url::{HostKey, UrlId};
 
 use super::events::{Events, Happening};
-use super::exchange::Arrived;
+use super::exchange::{Arrived, Heard};
 use super::forget::ForgetPart;
 use super::hold::HoldOrder;
 use super::messages::SeedsAdded;
@@ -371,6 +371,8 @@ pub enum Entry {
         /// Number of the last message.
         through: u64,
     },
+    /// What this shard told all others and has come back, and what these told.
+    Heard(Box<Heard>),
     /// What earlier crawls know.
     Known(KnownPages),
     /// What earlier crawls hold of pages that are asked for again.

@@ -65,7 +65,10 @@ pub use similar::{Original, Similar, SimilarPage, Subject};
 pub use status::{StatusNow, status};
 pub use waiting::{WaitingFilter, WaitingNow};
 pub(crate) use why::why;
-pub use why::{AdmissionNow, LinksCut, QueuedNow, RobotsAnswer, RobotsNow, UrlState, Visited, Why};
+pub use why::{
+    AdmissionNow, LinksCut, OriginalElsewhere, QueuedNow, RobotsAnswer, RobotsNow, UrlState,
+    Visited, Why,
+};
 
 use crate::dedup::Features;
 use crate::engine::{self, Omissions, View};

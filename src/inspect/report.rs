@@ -11,7 +11,7 @@ use super::{Error, MAX_LISTED};
 use crate::dedup::{DocumentId, Similarity, Tier};
 use crate::engine::{Omissions, View};
 use crate::frontier::HostState;
-use crate::rows::{Compared, Counters, CrawlState, EARLIER, RequisiteCounters};
+use crate::rows::{Compared, Counters, CrawlState, EARLIER, Raced, RequisiteCounters};
 use crate::store::{Store, Table, decode, for_each};
 
 /// What deduplication did for a crawl since it began.
@@ -27,6 +27,9 @@ pub struct Report {
     pub received: u64,
     /// Number of originals that have duplicates.
     pub clusters: u64,
+    /// Pages of their own that another shard of the crawl had stored too, at the same time.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub raced: u64,
     /// Duplicates by tier, cheapest tier first.
     pub tiers: Vec<TierFigures>,
     /// Near duplicates by the number of bits in which the `SimHashes` differ.
@@ -47,6 +50,15 @@ pub struct Report {
     /// What was left out, and the seeds that gave nothing.
     #[serde(flatten)]
     pub omissions: Omissions,
+}
+
+/// Whether there is none of something.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Reads a map with numeric keys. JSON writes them as text, which serde does not turn back into
@@ -178,6 +190,7 @@ pub(crate) fn report(view: &View, shown: ReportOptions) -> Result<Report, Error>
     let step = |(hundredth, pages)| (Similarity::of(hundredth as f64 / 100.0), pages);
     report.similarities = similarities.into_iter().map(step).collect();
     hosts(view.store(), shown, &mut report)?;
+    report.raced = Raced::count(view.store())?;
     report.omissions = Omissions::read(view.store(), false)?;
     if let Some(state) = CrawlState::read(view.store())? {
         report.received = state.counters.bytes;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use crate::engine::{View, body_place};
 use crate::journal::{BodyPlace, RecordPlace};
+use crate::rows::cluster::Head;
 use crate::rows::{ArchiveNames, Converted, Fate, Judgement, PAGES, PageRecord};
 use crate::store::Store;
 use crate::url::{self, UrlId};
@@ -60,12 +61,12 @@ pub(super) fn of_page(store: &dyn Store, id: UrlId, page: PageRecord) -> Result<
         None => (None, None),
     };
     let original = match page.duplicate() {
-        Some(duplicate) => PAGES.get(store, duplicate.page.as_bytes())?,
+        Some(duplicate) => Head::read(store, duplicate.of, duplicate.page)?,
         None => None,
     };
     Ok(Shown {
         verdict: verdict(&page).to_owned(),
-        original: original.map(|original| original.url),
+        original: original.map(|original| original.page.url),
         reason: body.is_none().then(|| reason(&page)),
         body,
         url: page.url,

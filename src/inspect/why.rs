@@ -6,12 +6,14 @@
 mod told;
 
 pub use told::{
-    AdmissionNow, LinksCut, QueuedNow, RobotsAnswer, RobotsNow, UrlState, Visited, Why,
+    AdmissionNow, LinksCut, OriginalElsewhere, QueuedNow, RobotsAnswer, RobotsNow, UrlState,
+    Visited, Why,
 };
 
 use super::refused::{budget, forgotten, refused};
 use super::{Error, HostNow, LearnedKind, moment, time_of};
-use crate::dedup::Document;
+use crate::archive::RecordId;
+use crate::dedup::{Document, shard_of};
 use crate::engine::{View, deferred_by, document_place, used_up_now};
 use crate::frontier::{
     Admission, HeldHosts, HostState, Purpose, QueuedUrl, RobotsMode, RobotsRow, RobotsState,
@@ -22,8 +24,8 @@ use crate::learn::{Trail, Trap, TrapMode, by_form};
 use crate::robots::{self, Rules};
 use crate::rows::cluster::Head;
 use crate::rows::{
-    ArchiveNames, Converted, EarlierPage, Fate, Judgement, LeftOut, PAGES, PageRecord, Reason,
-    ReasonKind, foreign_page,
+    ArchiveNames, Converted, EarlierPage, Fate, Judgement, LeftOut, PAGES, PageRecord, Raced,
+    Reason, ReasonKind, foreign_page,
 };
 use crate::store::{Store, Table, decode};
 use crate::url::{HostKey, Identity, Url, UrlId};
@@ -73,7 +75,7 @@ pub(crate) fn why(view: &View, url: &str) -> Result<Why, Error> {
         Some(Purpose::Requisite(of)) => url_of(store, Some(of.page))?,
         _ => None,
     };
-    let visit = known.0.map(|page| visited(store, &identity, page));
+    let visit = known.0.map(|page| visited(store, &identity, page_id, page));
     let mut visit = visit.transpose()?;
     if let Some(visit) = &mut visit {
         match Converted::of(store, page_id)? {
@@ -137,12 +139,33 @@ fn url_of(store: &dyn Store, id: Option<UrlId>) -> Result<Option<String>, Error>
     })
 }
 
-fn visited(store: &dyn Store, identity: &Identity, page: PageRecord) -> Result<Visited, Error> {
+/// What is known of an original of another shard.
+fn elsewhere(document: Option<&Document>) -> Option<OriginalElsewhere> {
+    let document = document?;
+    Some(OriginalElsewhere {
+        shard: shard_of(document.id)?,
+        time: time_of(match &document.stored_for {
+            Some(of) => of.fetched,
+            None => document.fetched,
+        }),
+        record: RecordId::from_bytes(document.stored.record).to_string(),
+        payload: hex::encode(document.payload),
+    })
+}
+
+fn visited(
+    store: &dyn Store,
+    identity: &Identity,
+    id: UrlId,
+    page: PageRecord,
+) -> Result<Visited, Error> {
     let names = &ArchiveNames::read(store)?;
+    let raced = Raced::of(store, id, &page)?;
     let earlier = EarlierPage::of(store, &page.url)?;
     let earlier = earlier.filter(|it| it.confirmed.is_some());
     let mut visited = Visited {
         unchanged_since: earlier.map(|it| time_of(it.date)),
+        raced: raced.map(|raced| raced.original),
         time: time_of(page.time),
         attempts: page.attempts,
         depth: page.depth,
@@ -230,6 +253,7 @@ fn visited(store: &dyn Store, identity: &Identity, page: PageRecord) -> Result<V
                     visited.last_checked = Some(time_of(duplicate.last_checked));
                     let head = Head::read(store, duplicate.of, duplicate.page)?;
                     if let Some(head) = head {
+                        visited.original_elsewhere = elsewhere(head.document());
                         visited.original_record = place_of(store, names, head.document())?;
                         visited.cluster_canonical = Some(head.canonical(store, identity)?);
                         visited.original = Some(head.page.url);

@@ -13,9 +13,10 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::PAGES;
+use super::foreign::ForeignOriginal;
 use super::page_record::{Fate, PageRecord};
 use super::rank::{Claim, Merits, Rank};
-use crate::dedup::{Document, DocumentId};
+use crate::dedup::{Document, DocumentId, shard_of};
 use crate::store::{Result, Store, Table, keys};
 use crate::url::{self, Identity, Site, UrlId};
 use xxhash_rust::xxh3::xxh3_64;
@@ -77,8 +78,13 @@ pub struct Head {
 
 impl Head {
     /// Reads the original of a cluster, by its document and the id of its URL. Returns `None` if
-    /// there is no page record.
+    /// there is no page record. Of an original of another shard there is what was told of it.
     pub fn read(store: &dyn Store, cluster: DocumentId, id: UrlId) -> Result<Option<Self>> {
+        if shard_of(cluster).is_some() {
+            let original = ForeignOriginal::read(store, cluster)?;
+            let page = original.map(ForeignOriginal::into_page);
+            return Ok(page.map(|page| Self { id, page, cluster }));
+        }
         let page = PAGES.get(store, id.as_bytes())?;
         Ok(page.map(|page| Self { id, page, cluster }))
     }

@@ -60,6 +60,12 @@ impl Batch {
         of_table.filter_map(|it| Some((&*it.key, it.value.as_deref()?)))
     }
 
+    /// Returns the keys of the rows that it deletes from a table.
+    pub(crate) fn deletes(&self, table: Table) -> impl Iterator<Item = &[u8]> {
+        let of_table = self.changes.iter().filter(move |it| it.table == table);
+        of_table.filter(|it| it.value.is_none()).map(|it| &*it.key)
+    }
+
     /// Returns the row that it leaves under a key, if it writes one.
     pub(crate) fn put_value(&self, table: Table, key: &[u8]) -> Option<&[u8]> {
         let rows = self.puts(table).filter(|(at, _)| *at == key);

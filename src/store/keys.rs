@@ -22,8 +22,9 @@
 //! | `Groups` | page: 0, URL id (16 bytes) |
 //! | | text without its digits: 1, document (8 bytes) |
 //! | | judged early: 2, site (8 bytes), URL id (16 bytes) |
+//! | | told to other shards early: 5, site (8 bytes), document (8 bytes) |
 //! | `Earlier` | id of a URL as it is written (16 bytes) |
-//! | `Outbox` | number of the receiving shard (2 bytes), number of the message (8 bytes) |
+//! | `Outbox` | number of the receiving shard, or `ALL` (2 bytes), number of the message (8 bytes) |
 //! | `Deferred` | host key, NUL, kind (8 bytes), generation and stratum (1 byte), rank (8 bytes) |
 
 /// Names of the rows of `Meta`.
@@ -80,6 +81,14 @@ pub mod meta {
     /// Position in the list of seeds of a crawl of several shards up to which this one has admitted
     /// them (a number).
     pub const SEEDS_THROUGH: &[u8] = b"seeds-through";
+    /// Prefix of the originals of other shards that pages of this one repeat, by document (8 bytes).
+    pub const FOREIGN_ORIGINAL: &[u8] = b"foreign-original/";
+    /// Prefix of what pages of their own are the same as, of which another shard had committed one
+    /// before either could know, by URL id (16 bytes).
+    pub const RACED: &[u8] = b"raced/";
+    /// How far this shard has heard what others tell of their documents, as a position in what all
+    /// tell.
+    pub const HEARD: &[u8] = b"heard";
     /// The settings of the last run, to detect changes.
     pub const SETTINGS: &[u8] = b"settings";
     /// Present while every visited page has its row in `Revisits`.
@@ -159,6 +168,14 @@ pub mod meta {
     /// Prefix of the seeds without a scheme whose host was not reached yet: host, NUL, URL id (16
     /// bytes); the row is the URL.
     pub const BARE_SEED: &[u8] = b"seed/bare/";
+}
+
+/// Stands for all other shards where a number of one is meant: what is told to everybody.
+pub const ALL: u16 = u16::MAX;
+
+/// Returns the key of what a page turned out to be the same as.
+pub fn raced(id: &[u8; 16]) -> Vec<u8> {
+    [meta::RACED, id].concat()
 }
 
 /// Returns the key of the numbers of what was sent to a shard.
@@ -474,6 +491,24 @@ pub fn judged_early(site: u64, id: &[u8; 16]) -> Vec<u8> {
 /// Returns the URL id of a key made by [`judged_early`], or `None` if it is not one.
 pub fn parse_judged_early(key: &[u8]) -> Option<[u8; 16]> {
     key.strip_prefix(&[2])?.get(8..)?.try_into().ok()
+}
+
+/// Returns the prefix of the documents of a site that other shards were told of before its template
+/// was known.
+pub fn told_early_at(site: u64) -> Vec<u8> {
+    [&[5], &site.to_be_bytes()[..]].concat()
+}
+
+/// Returns the key of a document that other shards were told of before the template of its site was
+/// known.
+pub fn told_early(site: u64, document: u64) -> Vec<u8> {
+    [&told_early_at(site)[..], &document.to_be_bytes()].concat()
+}
+
+/// Returns the document of a key made by [`told_early`], or `None` if it is not one.
+pub fn parse_told_early(key: &[u8]) -> Option<u64> {
+    let document = key.strip_prefix(&[5])?.get(8..)?.try_into().ok()?;
+    Some(u64::from_be_bytes(document))
 }
 
 /// Returns the key of a page that is visited again to see which of its lines change.

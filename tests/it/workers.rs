@@ -28,7 +28,7 @@ const HOSTS: usize = 12;
 const NET: u8 = 4;
 
 /// Beats that nobody waits for, and a death that nobody dies of because the machine is busy.
-const TIMES: Times = Times {
+pub(crate) const TIMES: Times = Times {
     beat: Duration::from_millis(50),
     right: Duration::from_secs(50),
     dead: Duration::from_mins(1),
@@ -87,6 +87,7 @@ impl<'a> Cluster<'a> {
             crawl: options(),
             max_shards: None,
             console: None,
+            library: 1_000_000,
         };
         let engine = Arc::new(self.engine.connect());
         let broker = Arc::clone(&engine) as Arc<dyn Broker>;

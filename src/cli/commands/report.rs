@@ -107,6 +107,13 @@ fn in_words(report: &Report) -> String {
         report.saved,
         share(report.saved, report.received),
     );
+    if report.raced > 0 {
+        let _ = writeln!(
+            text,
+            "{:<12}{:>12}  originals that another shard had stored too, at the same time",
+            "raced", report.raced,
+        );
+    }
     text.push_str(&requisites(report));
     text.push_str(&since(report));
     let left_out = left_out::in_words(&report.omissions);

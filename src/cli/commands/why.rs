@@ -14,7 +14,8 @@ use crate::cli::words::count;
 use crate::engine::{Bodies, BodyPlace, RecordKind, RecordPlace};
 use crate::frontier::{ScopeKind, Trouble};
 use crate::inspect::{
-    Answer, HostNow, LearnedKind, LinksCut, Question, RobotsAnswer, UrlState, Visited, Why,
+    Answer, HostNow, LearnedKind, LinksCut, OriginalElsewhere, Question, RobotsAnswer, UrlState,
+    Visited, Why,
 };
 use crate::url::{self, Site};
 
@@ -230,6 +231,22 @@ fn say_visit(visit: &Visited, end: Option<&Why>, say: &mut dyn FnMut(&str, &str)
     }
     if let Some(record) = &visit.original_record {
         say("original", &stored(record));
+    }
+    if let Some(of) = &visit.original_elsewhere {
+        let OriginalElsewhere {
+            shard,
+            time,
+            record,
+            payload,
+        } = of;
+        let of = format!("shard {shard}, {time}, record {record}, sha256:{payload}");
+        say("original", &of);
+    }
+    if let Some(url) = &visit.raced {
+        say(
+            "the same as",
+            &format!("{url}, which another shard stored at the same time"),
+        );
     }
 }
 

@@ -258,7 +258,13 @@ impl Documents {
 
     /// Adds a document, or replaces one that no checkpoint has written.
     pub fn insert(&mut self, document: Arc<Document>) {
-        self.recent.added.insert(document.id, document);
+        self.insert_at(document.id, document);
+    }
+
+    /// The same under another number than its own: that of a document of another shard has gaps,
+    /// and here a number is a place in a file.
+    pub fn insert_at(&mut self, number: DocumentId, document: Arc<Document>) {
+        self.recent.added.insert(number, document);
     }
 
     /// The highest id written by a checkpoint, or passed to [`rebuilt`](Self::rebuilt).
@@ -387,8 +393,8 @@ impl Writer {
             source,
         };
         self.witnesses.remove(&removed).map_err(column)?;
-        for document in changes.added.values() {
-            let put = self.witnesses.put(document.id, &document.fingerprints);
+        for (id, document) in &changes.added {
+            let put = self.witnesses.put(*id, &document.fingerprints);
             put.map_err(column)?;
         }
         // Synced before sled, so that the column is never behind it.
@@ -400,7 +406,7 @@ impl Writer {
         for id in &removed {
             self.database.remove(&id.to_be_bytes())?;
         }
-        for document in changes.added.values() {
+        for (id, document) in &changes.added {
             let mut document = Document::clone(document);
             for tier in Tier::ALL {
                 if document
@@ -412,7 +418,7 @@ impl Writer {
                 }
             }
             let row = postcard::to_stdvec(&document).expect("documents are plain data");
-            self.database.put(&document.id.to_be_bytes(), row)?;
+            self.database.put(&id.to_be_bytes(), row)?;
         }
         if let Some(through) = self.through {
             self.database.put(THROUGH, through.to_be_bytes().to_vec())?;

@@ -8,7 +8,7 @@ mod witness;
 
 pub use documents::{Documents, DocumentsDamage};
 pub use pending::Pending;
-pub use search::{Found, Originals, Query};
+pub use search::{Found, Originals, Others, Query};
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -19,7 +19,6 @@ use super::methods::exact::key_of;
 use super::methods::near::{BANDS, SKETCHES};
 use super::{
     Document, DocumentId, Error, Features, Finder, Fingerprints, METHODS, Method, Rule, Signature,
-    Verdict,
 };
 use crate::runs::Runs;
 use search::Search;
@@ -94,20 +93,7 @@ impl Index {
         page: &Query<'_>,
         originals: impl Originals<E>,
     ) -> Result<Found, E> {
-        let mut search = Search::new(self, page, originals);
-        for (at, method) in METHODS.into_iter().enumerate() {
-            if !search.asks_for(method.tier()) {
-                continue;
-            }
-            if let Some(repeat) = search.by(at, method)? {
-                return Ok(Found {
-                    verdict: Verdict::Duplicate(repeat),
-                    like: None,
-                    doubt: None,
-                });
-            }
-        }
-        Ok(search.into_unique())
+        Search::new(Some(self), page, originals).judge()
     }
 
     /// The documents that the keys of a signature lead to, without repeats, oldest first.
@@ -116,7 +102,7 @@ impl Index {
         method: &dyn Method,
         signature: &Signature,
         rule: &Rule,
-        page: &Query<'_>,
+        (runs, pending): (&[Runs], &Pending),
     ) -> Vec<DocumentId> {
         let mut keys = Vec::new();
         method.keys(signature, &self.features, &mut keys);
@@ -127,17 +113,17 @@ impl Index {
         for keys in keys.chunk_by(|a, b| a.structure == b.structure && a.value == b.value) {
             let Some((key, at)) = keys
                 .first()
-                .and_then(|key| Some((key, position(page.runs, key.structure)?)))
+                .and_then(|key| Some((key, position(runs, key.structure)?)))
             else {
                 continue;
             };
-            let runs = &page.runs[at];
+            let runs = &runs[at];
             if key.structure == BANDS && rule.method == Finder::Simhash {
                 continue;
             }
             if key.low == key.high {
                 let stored = runs.pairs(key.low, key.high);
-                let pending = page.pending.find(at, |it| it == key.low);
+                let pending = pending.find(at, |it| it == key.low);
                 let into = match key.structure {
                     SKETCHES => &mut by_bands,
                     _ => &mut candidates,
@@ -152,7 +138,7 @@ impl Index {
             runs.near(&ranges, key.value, reach, |it, document| {
                 near.push(distance(it), document);
             });
-            let pending = page.pending.find(at, |it| {
+            let pending = pending.find(at, |it| {
                 let mut ranges = ranges.iter();
                 ranges.any(|(low, high)| (*low..=*high).contains(&it)) && distance(it) <= reach
             });
@@ -279,7 +265,7 @@ fn position(runs: &[Runs], name: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dedup::{Fingerprinter, Repeat, Rules, Stored, Tier};
+    use crate::dedup::{Fingerprinter, Repeat, Rules, Stored, Tier, Verdict};
     use crate::runs::{Catalog, Options};
     use crate::url::UrlId;
     use std::path::Path;
@@ -342,6 +328,7 @@ mod tests {
                 runs: &self.catalog,
                 pending: &Pending::default(),
                 rules: &self.rules,
+                others: None,
             };
             let verdict = self
                 .index

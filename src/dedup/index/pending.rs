@@ -16,6 +16,12 @@ pub struct Pending {
 }
 
 impl Pending {
+    /// No documents.
+    pub(super) const NONE: &Self = &Self {
+        documents: Vec::new(),
+        postings: Vec::new(),
+    };
+
     /// Adds a document. Its number must be higher than all before.
     pub fn add(&mut self, document: Document, features: &Features) {
         self.postings.extend(postings(&document, features));
@@ -31,6 +37,11 @@ impl Pending {
     /// All documents, to be completed when their records are stored.
     pub fn documents_mut(&mut self) -> impl Iterator<Item = &mut Document> {
         self.documents.iter_mut().map(Arc::make_mut)
+    }
+
+    /// All documents.
+    pub fn documents(&self) -> impl Iterator<Item = &Document> {
+        self.documents.iter().map(|it| &**it)
     }
 
     /// The documents whose stored payload has this SHA-256.

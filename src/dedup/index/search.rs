@@ -8,8 +8,8 @@ use super::{Index, Pending};
 use crate::dedup::methods::minhash::SKETCH_SHORTFALL;
 use crate::dedup::own::OwnComparison;
 use crate::dedup::{
-    Document, DocumentId, Error, Fingerprints, Match, Method, Repeat, Rule, Rules, Similarity,
-    Tier, Verdict, burden,
+    Document, DocumentId, Error, Fingerprints, METHODS, Match, Method, Repeat, Rule, Rules,
+    Similarity, Tier, Verdict, burden, shard_of,
 };
 use crate::runs::Runs;
 use crate::url::UrlId;
@@ -33,6 +33,41 @@ pub struct Query<'a> {
     pub pending: &'a Pending,
     /// The rules of all pages.
     pub rules: &'a Rules,
+    /// The documents of other shards, which are asked after those of this one, tier by tier.
+    pub others: Option<Others<'a>>,
+}
+
+/// The documents of all shards of a crawl, as one of them asks for those of the others.
+#[derive(Debug, Clone, Copy)]
+pub struct Others<'a> {
+    /// The documents, under numbers of this index, each with the number that tells its shard.
+    pub index: &'a Index,
+    /// The keys of these documents.
+    pub runs: &'a [Runs],
+    /// The shard that asks: its own documents are passed over.
+    pub own: u16,
+    /// Documents with this number in the index or a higher one are passed over too.
+    pub below: DocumentId,
+}
+
+impl Others<'_> {
+    /// Judges a page by these documents alone.
+    pub fn judge<E: From<Error>>(
+        &self,
+        page: &Query<'_>,
+        originals: impl Originals<E>,
+    ) -> Result<Found, E> {
+        let page = Query {
+            others: Some(*self),
+            ..*page
+        };
+        Search::new(None, &page, originals).judge()
+    }
+
+    /// Whether the document `number` of the index is one that is asked for.
+    fn has(&self, number: DocumentId, document: &Document) -> bool {
+        number < self.below && shard_of(document.id) != Some(self.own)
+    }
 }
 
 /// What the index asks of the crawl about a document that a page matches.
@@ -104,7 +139,8 @@ impl Query<'_> {
 
 /// The search for what one page repeats.
 pub(super) struct Search<'a, O> {
-    index: &'a Index,
+    /// The own documents of the crawl, if these are searched.
+    index: Option<&'a Index>,
     page: &'a Query<'a>,
     rule: Rule,
     originals: O,
@@ -115,7 +151,7 @@ pub(super) struct Search<'a, O> {
 }
 
 impl<'a, O> Search<'a, O> {
-    pub(super) fn new(index: &'a Index, page: &'a Query<'a>, originals: O) -> Self {
+    pub(super) fn new(index: Option<&'a Index>, page: &'a Query<'a>, originals: O) -> Self {
         Self {
             index,
             page,
@@ -127,26 +163,33 @@ impl<'a, O> Search<'a, O> {
         }
     }
 
-    /// Whether the page's rule has a tier.
-    pub(super) fn asks_for(&self, tier: Tier) -> bool {
-        self.rule.tiers.has(tier)
-    }
-
-    /// What is found of a page that repeats nothing.
-    pub(super) fn into_unique(self) -> Found {
-        Found {
+    /// Searches by all methods that the page's rule enables, cheapest first.
+    pub(super) fn judge<E: From<Error>>(mut self) -> Result<Found, E>
+    where
+        O: Originals<E>,
+    {
+        for (at, method) in METHODS.into_iter().enumerate() {
+            if !self.rule.tiers.has(method.tier()) {
+                continue;
+            }
+            if let Some(repeat) = self.by(at, method)? {
+                return Ok(Found {
+                    verdict: Verdict::Duplicate(repeat),
+                    like: None,
+                    doubt: None,
+                });
+            }
+        }
+        Ok(Found {
             verdict: Verdict::Unique,
             like: self.like,
             doubt: self.doubt,
-        }
+        })
     }
 
-    /// The closest original by one method; of equally close ones, the oldest.
-    pub(super) fn by<E: From<Error>>(
-        &mut self,
-        at: usize,
-        method: &dyn Method,
-    ) -> Result<Option<Repeat>, E>
+    /// The closest original by one method; of equally close ones an own one before those of other
+    /// shards, and the oldest.
+    fn by<E: From<Error>>(&mut self, at: usize, method: &dyn Method) -> Result<Option<Repeat>, E>
     where
         O: Originals<E>,
     {
@@ -156,42 +199,52 @@ impl<'a, O> Search<'a, O> {
         };
         let tier = method.tier();
         let mut matches: Vec<(Match, Arc<Document>)> = Vec::new();
-        for id in self.index.candidates(method, signature, &self.rule, page) {
-            if self.refused.len() >= MAX_REFUSED {
-                break;
-            }
-            let documents = &self.index.documents;
-            // Most candidates of the near tier are refused by their sketches, without reading the
-            // whole document.
-            if let Some(witness) = documents.witness(id, tier)?
-                && method.measure(signature, &witness).is_none_or(|found| {
-                    found.similarity + found.error + SKETCH_SHORTFALL < self.rule.least_similarity()
-                })
-            {
-                continue;
-            }
-            let document = match page.pending.get(id) {
-                Some(document) => Some(Arc::clone(document)),
-                None => documents.get(id)?,
-            };
-            let Some(document) = document else {
+        let own = self.index.map(|index| (index, page.runs, page.pending));
+        let others = page.others.map(|it| (it.index, it.runs, Pending::NONE));
+        let sources = [(own, None), (others, page.others)];
+        for (source, among) in sources {
+            let Some((index, runs, pending)) = source else {
                 continue;
             };
-            let found =
-                (document.fingerprints.at(at)).and_then(|other| method.measure(signature, other));
-            let Some(found) = found else {
-                continue;
-            };
-            if !page.is_accepted(&document, tier, &self.rule, &found) {
-                continue;
-            }
-            if found == Match::EXACT {
-                // Nothing is closer, and what follows is younger.
-                if let Some(repeat) = self.examine(tier, found, document)? {
-                    return Ok(Some(repeat));
+            for id in index.candidates(method, signature, &self.rule, (runs, pending)) {
+                if self.refused.len() >= MAX_REFUSED {
+                    break;
                 }
-            } else {
-                matches.push((found, document));
+                let documents = &index.documents;
+                // Most candidates of the near tier are refused by their sketches, without reading
+                // the whole document.
+                if let Some(witness) = documents.witness(id, tier)?
+                    && method.measure(signature, &witness).is_none_or(|found| {
+                        found.similarity + found.error + SKETCH_SHORTFALL
+                            < self.rule.least_similarity()
+                    })
+                {
+                    continue;
+                }
+                let document = match pending.get(id) {
+                    Some(document) => Some(Arc::clone(document)),
+                    None => documents.get(id)?,
+                };
+                let is_meant = |it: &Arc<Document>| among.is_none_or(|among| among.has(id, it));
+                let Some(document) = document.filter(is_meant) else {
+                    continue;
+                };
+                let found = (document.fingerprints.at(at))
+                    .and_then(|other| method.measure(signature, other));
+                let Some(found) = found else {
+                    continue;
+                };
+                if !page.is_accepted(&document, tier, &self.rule, &found) {
+                    continue;
+                }
+                if found == Match::EXACT {
+                    // Nothing is closer, and what follows is younger.
+                    if let Some(repeat) = self.examine(tier, found, document)? {
+                        return Ok(Some(repeat));
+                    }
+                } else {
+                    matches.push((found, document));
+                }
             }
         }
         // Stable, so that of equally close ones the oldest stays first.

@@ -55,7 +55,13 @@ pub(crate) fn judge_again(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<
     {
         return Ok(());
     }
-    let prefix = keys::judged_early_at(site.number());
+    judge_again_at(site.number(), group)
+}
+
+/// Has the pages judged again that were called duplicates before the template of the site with this
+/// number was known: at most [`ROWS_PER_COMMIT`] of them at a time.
+pub(crate) fn judge_again_at(site: u64, group: &mut Group<'_>) -> Result<(), Error> {
+    let prefix = keys::judged_early_at(site);
     for key in group.set.grouped_keys(&prefix, ROWS_PER_COMMIT)? {
         if let Some(id) = keys::parse_judged_early(&key) {
             let id = UrlId::from_bytes(id);

@@ -39,3 +39,4 @@ pub(crate) use robots::{
     forget as forget_robots, forget_document as forget_robots_document, keep as keep_robots,
     never_asked,
 };
+pub(crate) use succession::orphan;

@@ -75,6 +75,11 @@ pub(super) fn note(
     Ok(())
 }
 
+/// Has the members visited of a cluster whose original another shard says to be gone.
+pub(crate) fn orphan(cluster: DocumentId, set: &mut WriteSet) {
+    mark_orphaned(cluster, &Orphaned::Ask(Vec::new()), set);
+}
+
 fn mark_orphaned(cluster: DocumentId, how: &Orphaned, set: &mut WriteSet) {
     let key = keys::by_document(keys::meta::ORPHANED, cluster);
     set.batch.put(Table::Meta, key, encode(how));

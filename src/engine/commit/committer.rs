@@ -9,6 +9,7 @@ mod changing;
 mod checkpointing;
 mod closing;
 mod forgetting;
+mod hearing;
 mod holding;
 mod receiving;
 
@@ -211,6 +212,7 @@ impl Committer {
                     }
                     Vec::new()
                 }
+                Entry::Heard(heard) => self.hear(*heard, now)?,
                 Entry::Known(known) => self.commit_known(known, now)?,
                 Entry::Earlier(part) => {
                     let set = self.collect(now, |judge, group| {
@@ -349,6 +351,7 @@ impl Committer {
         let states = (self.state.clone(), self.disk.clone());
         let mut set = WriteSet::new(store, states, held, now);
         set.exchanged.has_others = !self.exchange.shards.is_one();
+        (set.exchanged.documents).clone_from(&self.exchange.publishing.documents);
         set
     }
 
@@ -458,9 +461,8 @@ impl Committer {
             .put(Table::Meta, keys::meta::TIME, encode(&set.now));
         let is_first = sequence == 1;
         let saved = add_saved(&self.saved.borrow(), &set.saved, is_first, &mut set.batch);
-        let exchanged = std::mem::take(&mut set.exchanged);
-        let batch = &mut set.batch;
-        let exchanged = (self.exchange).write(exchanged.sent, exchanged.received, batch);
+        let exchanging = set.take_exchanging()?;
+        let exchanged = self.exchange.write(exchanging, &mut set.batch);
         let mut prepared = set.prepare()?;
         happened.append(&mut prepared.happened);
         self.store.commit(prepared.batch, Durability::Disk)?;

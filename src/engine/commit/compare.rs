@@ -10,6 +10,7 @@ use super::group::{Committed, Group};
 use crate::dedup::own::OwnLines;
 use crate::dedup::{
     Fingerprints, Found, Ineligible, Originals, Profile, Repeat, Rules, Similarity, Tier, Verdict,
+    shard_of,
 };
 use crate::engine::Error;
 use crate::engine::again::document_of;
@@ -214,6 +215,7 @@ fn is_still_borne_out(
     }
     let mut originals = Committed {
         group,
+        reading: None,
         url: &judged.analysed.fetched.task.queued.url,
         own: own_of(judged),
     };
@@ -290,6 +292,7 @@ fn with_hysteresis(
     };
     let mut originals = Committed {
         group,
+        reading: None,
         url: &queued.url,
         own: own_of(judged),
     };
@@ -335,15 +338,20 @@ fn has_room(
     if !is_new {
         return Ok(Some(false));
     }
-    let Some(page) = group.set.page(repeat.original.url_id)? else {
-        return Ok(Some(false));
+    let stored_members = if shard_of(repeat.original.id).is_some() {
+        &mut group.set.foreign_original(&repeat.original)?.stored_members
+    } else {
+        let Some(page) = group.set.page(repeat.original.url_id)? else {
+            return Ok(Some(false));
+        };
+        &mut page.stored_members
     };
-    let has_room = page.stored_members < most;
-    page.stored_members += u32::from(has_room);
+    let has_room = *stored_members < most;
+    *stored_members += u32::from(has_room);
     Ok(Some(has_room))
 }
 
 #[cfg(test)]
-mod siblings;
+pub(super) mod siblings;
 #[cfg(test)]
 mod tests;

@@ -9,9 +9,13 @@ use std::sync::Arc;
 use super::lookups::Lookups;
 use super::write_set::WriteSet;
 use crate::dedup::own::{Lines, OwnComparison, OwnLines};
-use crate::dedup::{Document, DocumentId, Fingerprints, Found, Originals, Query, Rules};
+use crate::dedup::{
+    self, Document, DocumentId, Fingerprints, Found, Originals, Pending, Query, Repeat, Rules,
+    Verdict, shard_of,
+};
 use crate::engine::Error;
 use crate::engine::learned::template::SiteTemplate;
+use crate::engine::library::Reading;
 use crate::sites::{self, SiteName};
 use crate::store::{Table, keys};
 use crate::url::{self, UrlId};
@@ -52,8 +56,15 @@ impl<'a> Group<'a> {
         self.lookups.seen.note_unmarked(id, is_unmarked);
     }
 
-    /// Returns a document by its number.
+    /// Returns a document by its number. One of another shard is returned only as long as it is an
+    /// original there.
     pub(crate) fn document(&self, id: DocumentId) -> Result<Option<Arc<Document>>, Error> {
+        if shard_of(id).is_some() {
+            return match &self.set.exchanged.documents {
+                Some(foreign) => foreign.library.read().document(id),
+                None => Ok(None),
+            };
+        }
         match self.set.documents.get(id) {
             Some(document) => Ok(Some(Arc::clone(document))),
             None => Ok(self.lookups.index.documents().get(id)?),
@@ -71,6 +82,12 @@ impl<'a> Group<'a> {
     /// Returns what of a document is its own, by the template of its site as it is now; `None` if
     /// its lines are not stored.
     pub(crate) fn own_lines(&self, document: &Document) -> Result<Option<OwnLines>, Error> {
+        if shard_of(document.id).is_some() {
+            return match &self.set.exchanged.documents {
+                Some(foreign) => foreign.library.read().own_lines(document.id),
+                None => Ok(None),
+            };
+        }
         let (Some(lines), Ok(url)) = (self.lines(document.id)?, url::parse(&document.url)) else {
             return Ok(None);
         };
@@ -97,6 +114,11 @@ impl<'a> Group<'a> {
         own: Option<&OwnLines>,
         rules: &Rules,
     ) -> Result<Found, Error> {
+        let foreign = self.set.exchanged.documents.as_ref();
+        let reading = foreign.map(|it| (it.library.read(), it.own));
+        let others = reading
+            .as_ref()
+            .map(|(reading, own)| reading.others(*own, DocumentId::MAX));
         let asked = Query {
             page,
             url,
@@ -104,13 +126,69 @@ impl<'a> Group<'a> {
             runs: self.lookups.dedup_runs(),
             pending: &self.set.documents,
             rules,
+            others,
         };
         let originals = Committed {
             group: self,
+            reading: reading.as_ref().map(|(reading, _)| reading),
             url,
             own,
         };
         self.lookups.index.judge(&asked, originals)
+    }
+
+    /// Returns what a document of this shard, which is told to all others, repeats of what they had
+    /// told before it.
+    pub(crate) fn judge_returned(
+        &self,
+        document: &Document,
+        rules: &Rules,
+    ) -> Result<Option<Repeat>, Error> {
+        let Some(foreign) = &self.set.exchanged.documents else {
+            return Ok(None);
+        };
+        let own = self.own_lines(document)?;
+        let reading = foreign.library.read();
+        // One that is not there is none that others could repeat.
+        let Some(number) = reading.number(dedup::foreign(foreign.own, document.id))? else {
+            return Ok(None);
+        };
+        let asked = Query {
+            page: document.url_id,
+            url: &document.url,
+            fingerprints: &document.fingerprints,
+            runs: &[],
+            pending: &Pending::default(),
+            rules,
+            others: None,
+        };
+        let originals = Committed {
+            group: self,
+            reading: Some(&reading),
+            url: &document.url,
+            own: own.as_ref(),
+        };
+        let others = reading.others(foreign.own, number);
+        let found = others.judge(&asked, originals)?;
+        Ok(found.verdict.repeats().cloned())
+    }
+
+    /// Returns the original of another shard that a page repeats byte for byte, if a revisit record
+    /// for a response with this payload and head may refer to its response.
+    pub(crate) fn foreign_same(
+        &self,
+        verdict: &Verdict,
+        payload: &[u8; 32],
+        form: u64,
+    ) -> Result<Option<Arc<Document>>, Error> {
+        let (Verdict::Duplicate(repeat), Some(foreign)) = (verdict, &self.set.exchanged.documents)
+        else {
+            return Ok(None);
+        };
+        let original = &repeat.original;
+        let has_payload = shard_of(original.id).is_some() && original.payload == *payload;
+        let is_same = has_payload && foreign.library.read().form(original.id)? == Some(form);
+        Ok(is_same.then(|| Arc::clone(original)))
     }
 
     /// Returns the documents whose stored payload has this digest, at most `most` of them.
@@ -129,7 +207,8 @@ impl<'a> Group<'a> {
     /// Returns `true` if a document is a live original: its page is committed as that document, or
     /// will be with this group.
     pub(crate) fn is_live_original(&self, document: &Document) -> Result<bool, Error> {
-        if self.set.documents.get(document.id).is_some() {
+        // It was found where those of other shards are that are committed there.
+        if self.set.documents.get(document.id).is_some() || shard_of(document.id).is_some() {
             return Ok(true);
         }
         if self.set.withdrawn.iter().any(|it| it.id == document.id) {
@@ -174,6 +253,8 @@ impl<'a> Group<'a> {
 /// The originals of a crawl, for one page that is compared with them.
 pub(crate) struct Committed<'a, 'g> {
     pub(crate) group: &'a Group<'g>,
+    /// The documents of other shards, if they are being read.
+    pub(crate) reading: Option<&'a Reading<'a>>,
     /// The page's URL.
     pub(crate) url: &'a str,
     /// What of the page may be its own, if it is known.
@@ -193,7 +274,11 @@ impl Originals<Error> for Committed<'_, '_> {
         let Some(own) = self.own else {
             return Ok(OwnComparison::Unknown);
         };
-        let Some(other) = self.group.own_lines(document)? else {
+        let other = match self.reading.filter(|_| shard_of(document.id).is_some()) {
+            Some(reading) => reading.own_lines(document.id)?,
+            None => self.group.own_lines(document)?,
+        };
+        let Some(other) = other else {
             return Ok(OwnComparison::Unknown);
         };
         Ok(sites::compare_own(

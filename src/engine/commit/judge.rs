@@ -35,6 +35,7 @@ use crate::rows::{Duplicate, Fate, Judgement, PageRecord, Rank, VisitVerdict};
 use crate::store::{Table, keys};
 
 mod counts;
+mod publishing;
 mod requisite;
 
 /// What visits are judged by.
@@ -130,6 +131,7 @@ impl Judge<'_> {
             }
             Outcome::Exchange(exchange) => {
                 document = self.archive(judged, exchange, &mut effects, group);
+                publishing::offer(judged, exchange, document, group)?;
                 let said = self.said_something(judged, group)?;
                 let is_elsewhere = self.gate.follow(judged, exchange, said, group)?;
                 self.follow_requisites(judged, &effects.places, group)?;
@@ -163,6 +165,7 @@ impl Judge<'_> {
             write_page_record(judged, record, document, revisits, identity, &mut group.set)?;
             early::note(judged, group)?;
             early::judge_again(judged, group)?;
+            publishing::note(judged, group)?;
             early::examine(judged, group)?;
             effects.page = Some(judged.analysed.fetched.task.queued.id);
         }

@@ -27,6 +27,8 @@ pub(crate) use bodies::Bodies;
 pub(crate) use checkpoints::{CheckpointLimits, Checkpoints, Deltas, Site};
 pub(crate) use committer::{Committer, Reclaiming, read_scope};
 pub(crate) use compare::not_judged;
+#[cfg(test)]
+pub(crate) use compare::siblings::families;
 pub(crate) use effects::{Places, TextPlace, VisitEffects};
 pub(crate) use group::Group;
 pub(crate) use lookups::{DEDUP_RUNS, Lookups, SEEN_RUNS};

@@ -10,6 +10,8 @@ pub struct Counts {
     pub sent: Vec<u64>,
     /// Number of the last message that was taken in.
     pub received: Vec<u64>,
+    /// Number of the last notice to all, and of the last one that has come back.
+    pub told: (u64, u64),
 }
 
 /// What a shard says of itself, all of it at one time.
@@ -76,6 +78,7 @@ mod tests {
             counts: Counts {
                 sent: sent.to_vec(),
                 received: received.to_vec(),
+                ..Counts::default()
             },
         }
     }
@@ -120,6 +123,7 @@ mod tests {
             let counts = || Counts {
                 sent: none(),
                 received: none(),
+                ..Counts::default()
             };
             Self {
                 work,

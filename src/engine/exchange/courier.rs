@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::Parcel;
+use crate::engine::library::Bulletin;
 use crate::frontier::Shards;
 
 /// Carries what waits in a shard's outbox: each message as soon as it is there, and again if its
@@ -15,6 +16,48 @@ pub struct Courier {
     rounds: Vec<Round>,
 }
 
+/// Tells all other shards what waits for them: each notice as soon as it is there, and again if it
+/// does not come back in time.
+#[derive(Debug, Clone)]
+pub struct Crier {
+    patience: Duration,
+    round: Round,
+}
+
+impl Crier {
+    /// One that tells again what has not come back for so long.
+    pub fn new(patience: Duration) -> Self {
+        Self {
+            patience,
+            round: Round::default(),
+        }
+    }
+
+    /// Returns what is to be told next, if there is anything. `waiting` reads what waits behind a
+    /// number.
+    pub fn collect<E>(
+        &mut self,
+        now: Duration,
+        waiting: impl FnOnce(u64) -> Result<Option<Bulletin>, E>,
+    ) -> Result<Option<Bulletin>, E> {
+        let bulletin = waiting(self.round.behind(now, self.patience))?;
+        if let Some(bulletin) = &bulletin {
+            self.round.send(bulletin.through(), now);
+        }
+        Ok(bulletin)
+    }
+
+    /// Notes that what was told has come back up to this number. Returns `true` if that is new.
+    pub fn returned(&mut self, through: u64, now: Duration) -> bool {
+        self.round.acknowledge(through, now)
+    }
+
+    /// Whether something has not come back yet.
+    pub fn waits(&self) -> bool {
+        self.round.sent > self.round.acknowledged
+    }
+}
+
 /// How far the messages to one shard are.
 #[derive(Debug, Clone, Copy, Default)]
 struct Round {
@@ -24,6 +67,32 @@ struct Round {
     acknowledged: u64,
     /// When something was sent or acknowledged last.
     moved: Duration,
+}
+
+impl Round {
+    /// Returns behind which number sending goes on.
+    fn behind(&mut self, now: Duration, patience: Duration) -> u64 {
+        let is_late = now.saturating_sub(self.moved) >= patience;
+        if is_late && self.sent > self.acknowledged {
+            self.sent = self.acknowledged;
+        }
+        self.sent
+    }
+
+    fn send(&mut self, through: u64, now: Duration) {
+        self.sent = through;
+        self.moved = now;
+    }
+
+    fn acknowledge(&mut self, through: u64, now: Duration) -> bool {
+        let is_new = through > self.acknowledged;
+        if is_new {
+            self.acknowledged = through;
+            self.sent = self.sent.max(through);
+            self.moved = now;
+        }
+        is_new
+    }
 }
 
 impl Courier {
@@ -46,13 +115,8 @@ impl Courier {
         let mut parcels = Vec::new();
         for to in self.shards.others() {
             let round = &mut self.rounds[usize::from(to)];
-            let is_late = now.saturating_sub(round.moved) >= self.patience;
-            if is_late && round.sent > round.acknowledged {
-                round.sent = round.acknowledged;
-            }
-            if let Some(parcel) = waiting(to, round.sent)? {
-                round.sent = parcel.through();
-                round.moved = now;
+            if let Some(parcel) = waiting(to, round.behind(now, self.patience))? {
+                round.send(parcel.through(), now);
                 parcels.push(parcel);
             }
         }
@@ -62,16 +126,8 @@ impl Courier {
     /// Notes that a shard has committed what was sent to it up to this number. Returns `true` if
     /// that is new.
     pub fn acknowledged(&mut self, to: u16, through: u64, now: Duration) -> bool {
-        let Some(round) = self.rounds.get_mut(usize::from(to)) else {
-            return false;
-        };
-        let is_new = through > round.acknowledged;
-        if is_new {
-            round.acknowledged = through;
-            round.sent = round.sent.max(through);
-            round.moved = now;
-        }
-        is_new
+        let round = self.rounds.get_mut(usize::from(to));
+        round.is_some_and(|round| round.acknowledge(through, now))
     }
 }
 

@@ -1,4 +1,5 @@
-//! What the shards of a crawl exchange: links, seeds, and where seeds have moved to.
+//! What the shards of a crawl exchange: links, seeds, where seeds have moved to, and what they have
+//! stored (`publishing`).
 //!
 //! What leaves is a row of `Outbox` in the batch of the commit that found it, numbered by receiver
 //! without gaps. What arrives enters the committer, and the batch that admits it says up to which
@@ -11,6 +12,7 @@ mod census;
 mod courier;
 mod parcel;
 mod post;
+mod publishing;
 
 #[cfg(test)]
 mod tests;
@@ -22,12 +24,16 @@ use tokio::sync::oneshot;
 
 pub use carrier::{Carried, Carrier, Faults};
 pub use census::{Census, Counts, Look};
-pub use courier::Courier;
+pub use courier::{Courier, Crier};
 pub(crate) use parcel::waiting;
 pub use parcel::{Parcel, ParcelError};
 pub use post::{HandInError, Post};
+pub use publishing::Heard;
+pub(crate) use publishing::Telling;
+use publishing::{Moved, Publishing};
 
 use super::Error;
+use super::library::Library;
 use crate::frontier::Shards;
 use crate::rows::Sent;
 use crate::store::{Batch, Store, Table, decode, encode, keys};
@@ -63,17 +69,31 @@ pub(crate) struct Exchange {
     /// Numbers up to which the receivers have them.
     acknowledged: Vec<u64>,
     is_told: bool,
+    /// What is told to all others, and heard of them.
+    pub(crate) publishing: Publishing,
 }
 
 /// What a commit changes of it.
 pub(crate) struct Changed {
     counts: Counts,
     deleted: Vec<u64>,
+    told: Option<Moved>,
+}
+
+/// What a commit exchanges.
+#[derive(Debug, Default)]
+pub(crate) struct Exchanging {
+    /// What is sent, with the number of the receiving shard, in order.
+    pub(crate) sent: Vec<(u16, Vec<u8>)>,
+    /// The shard from which it takes something in, and the number of its last message.
+    pub(crate) received: Option<(u16, u64)>,
+    /// What is told to all others.
+    pub(crate) telling: Telling,
 }
 
 impl Exchange {
-    /// Reads how far it is.
-    pub(crate) fn open(store: &dyn Store) -> Result<Self, Error> {
+    /// Reads how far it is. `library` is where the documents of others are.
+    pub(crate) fn open(store: &dyn Store, library: Option<&Arc<Library>>) -> Result<Self, Error> {
         let shards = Shards::read(store)?;
         let mut counts = Counts::default();
         let mut deleted = Vec::new();
@@ -89,8 +109,11 @@ impl Exchange {
                 counts.received.push(row.unwrap_or_default());
             }
         }
+        let publishing = Publishing::open(store, shards, library)?;
+        counts.told = publishing.counts();
         Ok(Self {
             shards,
+            publishing,
             counts: Arc::new(counts),
             acknowledged: deleted.clone(),
             deleted,
@@ -134,13 +157,14 @@ impl Exchange {
 
     /// Adds to a batch what its commit sends, what it takes in, and what leaves the outbox. Returns
     /// what to apply once it is committed.
-    pub(crate) fn write(
-        &self,
-        sent: Vec<(u16, Vec<u8>)>,
-        received: Option<(u16, u64)>,
-        batch: &mut Batch,
-    ) -> Option<Changed> {
-        if sent.is_empty() && received.is_none() && self.owed() == 0 {
+    pub(crate) fn write(&self, exchanging: Exchanging, batch: &mut Batch) -> Option<Changed> {
+        let Exchanging {
+            sent,
+            received,
+            telling,
+        } = exchanging;
+        let told = self.publishing.write(telling, batch);
+        if sent.is_empty() && received.is_none() && told.is_none() && self.owed() == 0 {
             return None;
         }
         let mut counts = Counts::clone(&self.counts);
@@ -169,12 +193,23 @@ impl Exchange {
             counts.received[usize::from(from)] = through;
             batch.put(Table::Meta, keys::received(from), encode(&through));
         }
-        Some(Changed { counts, deleted })
+        Some(Changed {
+            counts,
+            deleted,
+            told,
+        })
     }
 
     /// Takes over what was committed.
     pub(crate) fn committed(&mut self, changed: Option<Changed>) {
-        if let Some(Changed { counts, deleted }) = changed {
+        if let Some(Changed {
+            mut counts,
+            deleted,
+            told,
+        }) = changed
+        {
+            self.publishing.committed(told);
+            counts.told = self.publishing.counts();
             self.is_told &= *self.counts == counts;
             self.counts = Arc::new(counts);
             self.deleted = deleted;

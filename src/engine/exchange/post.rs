@@ -6,8 +6,10 @@ use std::sync::{Arc, Weak};
 
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::publishing::{Heard, heard};
 use super::{Arrived, Counts, Look, Parcel, ParcelError, waiting};
 use crate::engine::Error;
+use crate::engine::library::{Bulletin, Library, waiting_notices};
 use crate::engine::messages::{Over, SeedsAdded};
 use crate::engine::ring::control::Command;
 use crate::frontier::{Seed, Shards};
@@ -86,6 +88,33 @@ impl Post {
     pub fn waiting(&self, to: u16, after: u64, most_bytes: usize) -> Result<Option<Parcel>, Error> {
         let store = self.store.upgrade().ok_or(Over)?;
         waiting(&*store, self.shards, (to, after), most_bytes)
+    }
+
+    /// Returns what waits for all other shards behind number `after`, at most so many bytes, but one
+    /// notice at least if any waits. `library` is where it comes back. Reads the store, so it
+    /// blocks.
+    pub fn waiting_notices(
+        &self,
+        after: u64,
+        most_bytes: usize,
+        library: &Library,
+    ) -> Result<Option<Bulletin>, Error> {
+        let store = self.store.upgrade().ok_or(Over)?;
+        let own = (self.shards.own(), library.features());
+        waiting_notices(&*store, own, after, most_bytes)
+    }
+
+    /// Returns the position up to which the shard has heard what others tell. Reads the store, so
+    /// it blocks.
+    pub fn heard(&self) -> Result<u64, Error> {
+        let store = self.store.upgrade().ok_or(Over)?;
+        heard(&*store)
+    }
+
+    /// Tells the shard what has come back, and what others have told.
+    pub async fn hear(&self, heard: Heard) -> Result<(), Over> {
+        let sent = self.commands.send(Command::Hear(Box::new(heard)));
+        sent.await.map_err(|_| Over)
     }
 
     /// Takes in a parcel of another shard. Returns up to which number all messages of that shard

@@ -2,7 +2,7 @@
 
 use super::rows::HostRows;
 use super::{deferred, hearsay, novelty, restless, rows, shells};
-use crate::dedup::{Repeat, Tier, Verdict};
+use crate::dedup::{Repeat, Tier, Verdict, shard_of};
 use crate::engine::Error;
 use crate::engine::commit::Group;
 use crate::engine::events::Happening;
@@ -297,10 +297,13 @@ fn repeats_hearsay(judged: &Judged<'_>, group: &Group<'_>) -> Result<bool, Error
     hearsay::is_from_elsewhere(via, &host, &group.set)
 }
 
-/// Returns the URL of the page that a visited page repeats exactly.
+/// Returns the URL of the page that a visited page repeats exactly, unless it is another shard's,
+/// of whose hosts nothing is known here.
 fn original_of(judged: &Judged<'_>) -> Option<Url> {
     match &judged.verdict {
-        Verdict::Duplicate(Repeat { original, tier, .. }) if *tier != Tier::Near => {
+        Verdict::Duplicate(Repeat { original, tier, .. })
+            if *tier != Tier::Near && shard_of(original.id).is_none() =>
+        {
             url::parse(&original.url).ok()
         }
         _ => None,

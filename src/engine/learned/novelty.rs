@@ -51,7 +51,9 @@ pub(crate) fn said_something(
             }
             // A mirror repeats each page of another site once.
             let known = &mut group.set.host(&task.host)?.repeated_elsewhere;
-            let number = repeat.original.id as u32;
+            let id = repeat.original.id;
+            // Which shard it is of is said above the number.
+            let number = (id ^ (id >> 32)) as u32;
             let is_new = !known.contains(&number);
             if is_new {
                 if known.len() >= REPEATED {

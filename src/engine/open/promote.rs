@@ -27,6 +27,7 @@ use crate::engine::error::Error;
 use crate::engine::events::Events;
 use crate::engine::exchange::Exchange;
 use crate::engine::failpoint::Failpoint;
+use crate::engine::library::Library;
 use crate::engine::ring::meters::Meters;
 use crate::engine::ring::observe::{MemoryUse, Pulse};
 use crate::fetch::{Authority, Guard};
@@ -146,7 +147,7 @@ pub(super) fn promote(
     let forgotten = Forgotten::read(&*store)?;
     let is_forgetting = store.get(Table::Meta, keys::meta::FORGETTING)?.is_some();
     let revisits = Revisits::open(options.revisit.clone(), &*store, state.revisits_from)?;
-    let exchange = Exchange::open(&*store)?;
+    let exchange = Exchange::open(&*store, library_of(options))?;
     Ok(Committer {
         counters,
         deferred,
@@ -193,6 +194,19 @@ pub(super) fn promote(
         told_closed,
         last_commit,
     })
+}
+
+/// Returns where the documents of other shards are, if their fingerprints are made as those here.
+fn library_of(options: &Options) -> Option<&Arc<Library>> {
+    let library = options.library.as_ref()?;
+    let is_alike = library.is_of(&options.features);
+    if !is_alike {
+        tracing::warn!(
+            "the fingerprints of this directory are made in another way than those of the other \
+             shards: duplicates across shards are not found"
+        );
+    }
+    Some(library).filter(|_| is_alike)
 }
 
 /// Returns when the last commit was made; `None` if there was none.

@@ -16,6 +16,7 @@ use crate::dedup::Features;
 use crate::engine::Options;
 use crate::engine::error::Error;
 use crate::engine::failpoint::Failpoint;
+use crate::engine::library::seed_of;
 use crate::frontier::Shards;
 use crate::rows::{CrawlState, DiskState};
 use crate::store::{
@@ -162,10 +163,16 @@ fn begin(
     let (state, disk) = (CrawlState::default(), DiskState::default());
     let mut features = options.features.clone();
     if options.draws_seed {
-        let mut seed = [0; 8];
-        getrandom::fill(&mut seed)
-            .map_err(|error| Error::Internal(format!("no random bytes: {error}")))?;
-        features.seed = u64::from_le_bytes(seed);
+        features.seed = match &options.shard {
+            // That of all shards, so that their fingerprints can be compared.
+            Some(shard) if !shard.shards.is_one() => seed_of(&shard.secret),
+            _ => {
+                let mut seed = [0; 8];
+                getrandom::fill(&mut seed)
+                    .map_err(|error| Error::Internal(format!("no random bytes: {error}")))?;
+                u64::from_le_bytes(seed)
+            }
+        };
     }
     let mut batch = Batch::new();
     batch.put(Table::Meta, keys::meta::SEED, encode(&features.seed));

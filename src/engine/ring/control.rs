@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::engine::again::find;
 use crate::engine::events::{Events, Happening};
-use crate::engine::exchange::{Arrived, Look};
+use crate::engine::exchange::{Arrived, Heard, Look};
 use crate::engine::forget::{Finder, ForgetCursor, ForgetDone, ForgetOrder, ForgetPart};
 use crate::engine::hold::HoldOrder;
 use crate::engine::messages::{Over, SeedsAdded};
@@ -60,6 +60,8 @@ pub(crate) enum Command {
         /// Number of the last message.
         through: u64,
     },
+    /// What this shard has told all others has come back, or these have told something.
+    Hear(Box<Heard>),
     /// Reply how the shard is.
     Look(oneshot::Sender<Look>),
     /// End the run as drained if the shard is like this; replies whether it is.

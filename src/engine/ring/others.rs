@@ -61,9 +61,12 @@ impl Others {
 
     /// Returns how the shard is.
     pub(crate) fn look(&self) -> Look {
+        let counts = Counts::clone(&self.counts.borrow());
+        // What it has stored is compared with what others have when that has come back.
+        let is_heard = counts.told.0 == counts.told.1;
         Look {
-            is_idle: self.is_drained && self.entered == 0,
-            counts: Counts::clone(&self.counts.borrow()),
+            is_idle: self.is_drained && self.entered == 0 && is_heard,
+            counts,
         }
     }
 

@@ -366,6 +366,7 @@ impl Scheduler {
             Command::Acknowledge { to, through } => {
                 self.enter(Entry::Acknowledged { to, through }, tasks);
             }
+            Command::Hear(heard) => self.enter(Entry::Heard(heard), tasks),
             // Whoever asked may be gone.
             Command::Look(reply) => drop(reply.send(self.others.look())),
             Command::End(look, reply) => drop(reply.send(self.others.end(&look))),

@@ -125,6 +125,13 @@ pub struct Visited {
     pub cluster_canonical: Option<String>,
     /// Where the original's response is stored.
     pub original_record: Option<RecordPlace>,
+    /// If its original is another shard's, what is known of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original_elsewhere: Option<OriginalElsewhere>,
+    /// URL of the page of another shard that is the same, if both were stored because neither shard
+    /// could know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raced: Option<String>,
     /// Time of the next revisit, if there will be one (RFC 3339).
     pub next_visit: Option<String>,
     /// Where its own record is stored.
@@ -137,6 +144,19 @@ pub struct Visited {
     /// Time of the record of an earlier crawl since which the page is unchanged (RFC 3339).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unchanged_since: Option<String>,
+}
+
+/// An original that another shard has stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct OriginalElsewhere {
+    /// Number of the shard.
+    pub shard: u16,
+    /// Time of its response (RFC 3339).
+    pub time: String,
+    /// Id of the record with its response: a UUID.
+    pub record: String,
+    /// SHA-256 of its payload, in hexadecimal.
+    pub payload: String,
 }
 
 /// The place of a URL in its queue.

@@ -55,6 +55,10 @@ pub(crate) struct Arguments {
     log_max: Option<Size>,
     #[arg(long, hide = true)]
     failpoint: Option<Failpoint>,
+    /// Documents of all shards that this worker keeps whole, to find what repeats them; of further
+    /// ones it finds copies byte for byte only
+    #[arg(long, value_name = "N", default_value_t = 100_000_000)]
+    library: u64,
     /// Print only errors and hints to standard error
     #[arg(help_heading = help::SETTINGS, long, short)]
     pub(in crate::cli::commands) quiet: bool,
@@ -114,6 +118,7 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> R
         crawl,
         max_shards: arguments.max_shards,
         console: config.daemon.address().map(ToString::to_string),
+        library: arguments.library,
     };
     let worker = Worker::join(broker, options).map_err(anyhow::Error::from)?;
     let view = worker.view();

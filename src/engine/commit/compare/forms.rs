@@ -69,6 +69,8 @@ impl Forms {
                 return Ok(());
             }
         }
+        let payload = &judged.analysed.payload;
+        judged.same_payload = group.foreign_same(&judged.verdict, payload, form)?;
         Ok(())
     }
 

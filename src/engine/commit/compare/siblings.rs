@@ -49,7 +49,7 @@ fn site(number: usize) -> String {
 
 /// URL and page of each member of a family, for each kind of family.
 #[expect(clippy::too_many_lines, reason = "a table")]
-fn families() -> BTreeMap<&'static str, Vec<(String, String)>> {
+pub(crate) fn families() -> BTreeMap<&'static str, Vec<(String, String)>> {
     let common = common();
     let of = |page: &dyn Fn(usize) -> (String, String)| (0..PAGES).map(page).collect::<Vec<_>>();
     // Of each country enough for its template.

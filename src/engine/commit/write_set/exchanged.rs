@@ -1,14 +1,17 @@
 //! What a group exchanges with the other shards of the crawl.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::WriteSet;
+use crate::dedup::{Document, DocumentId, Fingerprints};
 use crate::engine::Error;
-use crate::rows::{Sent, foreign_page};
+use crate::engine::exchange::{Exchanging, Telling};
+use crate::engine::library::ForeignDocuments;
+use crate::rows::{ForeignOriginal, Notice, OwnPart, PageRecord, Published, Sent, foreign_page};
 use crate::store::{Batch, Store, Table, encode, keys};
 use crate::url::UrlId;
 
-/// What a group sends, and what it took in. Empty in a crawl of one shard.
+/// What a group sends, tells, and took in. Empty in a crawl of one shard.
 #[derive(Debug, Default)]
 pub(crate) struct Exchanged {
     /// Set in a crawl of several shards: only there is any row of other shards looked for.
@@ -17,8 +20,25 @@ pub(crate) struct Exchanged {
     pub(crate) sent: Vec<(u16, Vec<u8>)>,
     /// The shard from which the group is, and the number of its last message.
     pub(crate) received: Option<(u16, u64)>,
+    /// Where the documents of other shards are, if these tell of them.
+    pub(crate) documents: Option<ForeignDocuments>,
+    /// What of the group's documents others are told besides.
+    pub(crate) offered: BTreeMap<DocumentId, Offered>,
+    /// What others are told behind what they were told before.
+    pub(crate) telling: Telling,
     /// URLs of pages of other shards, by their ids.
     pages: BTreeMap<UrlId, String>,
+    /// Originals of other shards, as the group leaves them.
+    originals: BTreeMap<DocumentId, ForeignOriginal>,
+}
+
+/// What others are told of a document besides the document.
+#[derive(Debug)]
+pub(crate) struct Offered {
+    /// What players of archives take from the head of its response.
+    pub(crate) form: Option<u64>,
+    /// What of it is its own.
+    pub(crate) own: Option<OwnPart>,
 }
 
 impl Exchanged {
@@ -57,6 +77,88 @@ impl Exchanged {
 }
 
 impl WriteSet {
+    /// Returns what is kept of an original of another shard, to be changed; it is written anew.
+    pub(crate) fn foreign_original(
+        &mut self,
+        document: &Document,
+    ) -> Result<&mut ForeignOriginal, Error> {
+        let originals = &mut self.exchanged.originals;
+        if !originals.contains_key(&document.id) {
+            let known = ForeignOriginal::read(&*self.store, document.id)?;
+            let new = || ForeignOriginal {
+                document: document.clone(),
+                is_gone: false,
+                stored_members: 0,
+            };
+            originals.insert(document.id, known.unwrap_or_else(new));
+        }
+        let original = originals.get_mut(&document.id);
+        original.ok_or_else(|| Error::Internal("an original was not kept".to_owned()))
+    }
+
+    /// Takes what the group exchanges. Of its documents others are told, as far as they can be
+    /// originals; and which of those that they were told of before are none any more.
+    pub(crate) fn take_exchanging(&mut self) -> Result<Exchanging, Error> {
+        let exchanged = &mut self.exchanged;
+        for original in std::mem::take(&mut exchanged.originals).values() {
+            original.put(&mut self.batch);
+        }
+        let mut telling = std::mem::take(&mut exchanged.telling);
+        if exchanged.documents.is_some() {
+            let mut offered = std::mem::take(&mut exchanged.offered);
+            for document in self.documents.documents() {
+                let is_original = document.fingerprints != Fingerprints::default();
+                if let Some(Offered { form, own }) = offered.remove(&document.id)
+                    && is_original
+                {
+                    let document = document.clone();
+                    let published = Published {
+                        document,
+                        form,
+                        own,
+                    };
+                    let notice = Notice::Document(Box::new(published));
+                    telling.notices.push(notice);
+                }
+            }
+            telling
+                .notices
+                .extend(self.gone()?.into_iter().map(Notice::Gone));
+        }
+        let exchanged = &mut self.exchanged;
+        Ok(Exchanging {
+            sent: std::mem::take(&mut exchanged.sent),
+            received: exchanged.received.take(),
+            telling,
+        })
+    }
+
+    /// Returns the committed documents that are no originals any more once the group is committed.
+    fn gone(&self) -> Result<BTreeSet<DocumentId>, Error> {
+        let mut gone: BTreeSet<DocumentId> = self.expired.iter().copied().collect();
+        gone.extend(self.withdrawn.iter().map(|document| document.id));
+        let original = |page: &PageRecord| {
+            let document = page.original();
+            let is_told = |it: &&Document| it.fingerprints != Fingerprints::default();
+            document.filter(is_told).map(|document| document.id)
+        };
+        for (id, row) in &self.pages {
+            let Some(before) = self.committed_page(*id)?.as_ref().and_then(original) else {
+                continue;
+            };
+            let now = row.document.or_else(|| original(&row.record));
+            if now != Some(before) {
+                gone.insert(before);
+            }
+        }
+        for key in self.batch.deletes(Table::Pages) {
+            if let Ok(id) = key.try_into().map(UrlId::from_bytes) {
+                gone.extend(self.committed_page(id)?.as_ref().and_then(original));
+            }
+        }
+        Ok(gone)
+    }
+
     /// Returns the URL of a visited page, and the page on which that was found, unless it is a page
     /// of another shard.
     pub(crate) fn found_on(&self, page: UrlId) -> Result<Option<(String, Option<UrlId>)>, Error> {

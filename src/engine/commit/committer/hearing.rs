@@ -1,0 +1,142 @@
+//! What comes back of what this shard tells all others, and what these tell.
+
+use super::{Collected, Committer};
+use crate::dedup::Rules;
+use crate::engine::again::{early, orphan};
+use crate::engine::commit::Group;
+use crate::engine::error::Error;
+use crate::engine::exchange::Heard;
+use crate::engine::library::{Told, told_documents};
+use crate::engine::visit::Receipt;
+use crate::frontier::Moment;
+use crate::rows::{ForeignOriginal, Published, Raced};
+
+/// Maximum number of notices whose return is one commit.
+const MAX_RETURNED: u64 = 64;
+/// Maximum number of things told that are heard in one commit.
+const MAX_HEARD: usize = 64;
+
+impl Committer {
+    /// Compares documents that have come back with what stands before them, and takes in what
+    /// others tell. What was heard before is passed over.
+    pub(super) fn hear(&mut self, heard: Heard, now: Moment) -> Result<Vec<Receipt>, Error> {
+        let mut receipts = Vec::new();
+        if self.exchange.publishing.documents.is_none() {
+            return Ok(receipts);
+        }
+        let (sent, _) = self.exchange.counts().told;
+        let returned = heard.returned.min(sent);
+        while self.exchange.publishing.returned() < returned {
+            let first = self.exchange.publishing.returned() + 1;
+            let through = returned.min(first + MAX_RETURNED - 1);
+            let documents = told_documents(&*self.store, first, through)?;
+            receipts.extend(self.take_back(&documents, through, now)?);
+            self.pulse.beat();
+        }
+        let publishing = &self.exchange.publishing;
+        let is_next = heard.after <= publishing.heard() && publishing.heard() < heard.through;
+        if is_next {
+            receipts.extend(self.take_told(&heard, now)?);
+        }
+        Ok(receipts)
+    }
+
+    /// Compares documents that have come back, the last of which came with the notice `through`.
+    fn take_back(
+        &mut self,
+        documents: &[Published],
+        through: u64,
+        now: Moment,
+    ) -> Result<Vec<Receipt>, Error> {
+        let collected = self.guarded(now, |judge, group| {
+            for published in documents {
+                compare_returned(published, judge.rules, group)?;
+            }
+            Ok(())
+        })?;
+        let mut set = match collected {
+            Collected::Changes(set) => *set,
+            Collected::Panicked => {
+                // It would again and again, and what comes behind it would wait for ever.
+                tracing::error!(
+                    through,
+                    "comparing documents that were told to other shards panicked; it is left out"
+                );
+                self.write_set(now)
+            }
+        };
+        set.exchanged.telling.returned = Some(through);
+        self.write(set)
+    }
+
+    fn take_told(&mut self, heard: &Heard, now: Moment) -> Result<Vec<Receipt>, Error> {
+        let mut receipts = Vec::new();
+        let mut parts = heard.told.chunks(MAX_HEARD).peekable();
+        // Doing one of them twice is harmless, so only the last commit says how far it is.
+        while let Some(part) = parts.next() {
+            let mut set = self.collect(now, |_, group| {
+                for told in part {
+                    take_in(told, group)?;
+                }
+                group.set.end_receipt();
+                Ok(())
+            })?;
+            if parts.peek().is_none() {
+                set.exchanged.telling.heard = Some(heard.through);
+            }
+            receipts.extend(self.write(set)?);
+            self.pulse.beat();
+        }
+        Ok(receipts)
+    }
+}
+
+/// Notes what a document of this shard is the same as, if another shard had told of that before it:
+/// both are stored.
+fn compare_returned(
+    published: &Published,
+    rules: &Rules,
+    group: &mut Group<'_>,
+) -> Result<(), Error> {
+    let document = &published.document;
+    let page = group.set.committed_page(document.url_id)?;
+    let original = page.as_ref().and_then(|page| page.original());
+    // It may be another page by now, or none.
+    if original.is_none_or(|it| it.id != document.id) {
+        return Ok(());
+    }
+    let Some(repeat) = group.judge_returned(document, rules)? else {
+        return Ok(());
+    };
+    tracing::debug!(
+        url = document.url,
+        original = repeat.original.url,
+        "two shards have stored the same page at the same time"
+    );
+    let raced = Raced {
+        document: document.id,
+        of: repeat.original.id,
+        original: repeat.original.url.clone(),
+        tier: repeat.tier,
+        distance: repeat.distance,
+        similarity: repeat.similarity,
+    };
+    raced.put(document.url_id, &mut group.set.batch);
+    Ok(())
+}
+
+/// Takes in what another shard tells, or this one.
+fn take_in(told: &Told, group: &mut Group<'_>) -> Result<(), Error> {
+    match told {
+        Told::Settled(site) => early::judge_again_at(*site, group),
+        Told::Gone(id) => {
+            let original = ForeignOriginal::read(&*group.set.store, *id)?;
+            if let Some(mut original) = original.filter(|it| !it.is_gone) {
+                original.is_gone = true;
+                original.put(&mut group.set.batch);
+                orphan(*id, &mut group.set);
+            }
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! What a library has on disk and in memory, and how it is filled.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::bulletin::{Bulletin, MAX_NOTICES};
+use super::options::{LibraryOptions, number_of};
+use crate::dedup::{
+    self, Document, DocumentId, Documents, Index, Stored, Tier, foreign, postings, structures,
+};
+use crate::engine::Error;
+use crate::rows::{Notice, OwnPart, Published};
+use crate::runs::{self, Catalog, Runs};
+use crate::store::{self, Batch, Durability, Embedded, Store, Table, decode, encode, keys};
+
+/// The run files that lead from the number by which a document is known everywhere to the one that
+/// it has here.
+const NUMBERS: &str = "numbers";
+
+/// Documents in memory, from which a checkpoint is made.
+const ENOUGH: usize = 5_000;
+
+/// Time between two checkpoints, if there is anything to write.
+const INTERVAL: Duration = Duration::from_mins(1);
+
+/// Resident bytes of sled per byte of its cache, as measured.
+const SLED: u64 = 6;
+
+/// What others told that may concern what a shard has found before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Told {
+    /// The document is no original any more.
+    Gone(DocumentId),
+    /// The template of the site of this number is known from now on.
+    Settled(u64),
+}
+
+/// How far a library is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct State {
+    /// Position of the last bulletin that was taken in.
+    pub(super) position: u64,
+    /// Number of bulletins that were taken in, with those that were read twice.
+    pub(super) sequence: u64,
+    /// Number of the last document.
+    pub(super) last: DocumentId,
+    /// Documents with all of their fingerprints.
+    full: u64,
+    /// Number of the last document that a checkpoint wrote.
+    written: DocumentId,
+    /// Number of the last notice of each shard.
+    pub(super) through: BTreeMap<u16, u64>,
+}
+
+/// What is kept of a document beside itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Beside {
+    is_full: bool,
+    pub(super) form: Option<u64>,
+    pub(super) own: Option<OwnPart>,
+}
+
+/// The documents, what leads to them, and what is beside them.
+pub(super) struct Shelves {
+    pub(super) index: Index,
+    catalog: Catalog,
+    store: Embedded,
+    pub(super) state: State,
+    pub(super) features: u64,
+    max_documents: u64,
+    /// How far it was when the checkpoint that is being written was begun.
+    begun: Option<State>,
+    checked: Instant,
+}
+
+/// Name of the row that says how far the library is.
+const STATE: &[u8] = b"library";
+/// Name of the row that says what fingerprints are made of.
+const FEATURES: &[u8] = b"features";
+/// Prefix of what was told, by position (8 bytes) and number in its bulletin (2 bytes).
+const TOLD: &[u8] = b"told/";
+
+impl Shelves {
+    /// Opens them; `None` if they are to be begun anew.
+    pub(super) fn open(path: &Path, options: &LibraryOptions) -> Result<Option<Self>, Error> {
+        let io = |path: PathBuf| move |source| dedup::Error::Io { path, source };
+        fs::create_dir_all(path).map_err(io(path.to_owned()))?;
+        let memory = options.max_memory;
+        let store = store::Options {
+            cache_bytes: memory / 4,
+            memtable_bytes: memory / 4,
+        };
+        let store = match Embedded::open(&path.join("store"), &store) {
+            Ok(store) => store,
+            Err(error) => {
+                tracing::warn!(%error, "the library cannot be read");
+                return Ok(None);
+            }
+        };
+        let line = options.features.line();
+        let state: State = match store.get(Table::Meta, STATE)? {
+            Some(row) => decode(Table::Meta, &row)?,
+            None => {
+                let mut batch = Batch::new();
+                batch.put(Table::Meta, FEATURES, &*line);
+                store.commit(batch, Durability::Disk)?;
+                State::default()
+            }
+        };
+        let names = structures().into_iter().chain([NUMBERS]);
+        let names: Vec<_> = names.map(|name| (name, runs::Options::default())).collect();
+        let (catalog, damages) = Catalog::open(&path.join("runs"), &names)?;
+        let cache = memory / 4 / SLED;
+        let folder = path.join("documents");
+        let (documents, damage) = Documents::open(&folder, cache, state.written)?;
+        let is_whole = damages.is_empty()
+            && damage.is_none()
+            && catalog.sequence() >= state.sequence
+            && store.get(Table::Meta, FEATURES)?.as_deref() == Some(line.as_bytes());
+        Ok(is_whole.then(|| Self {
+            features: number_of(&options.features),
+            index: Index::new(documents, options.features.clone()),
+            catalog,
+            store,
+            state,
+            max_documents: options.max_documents,
+            begun: None,
+            checked: Instant::now(),
+        }))
+    }
+
+    /// Returns what was told behind a position that may concern what a shard has found before, and
+    /// the position up to which that is all.
+    pub(super) fn told(&self, after: u64) -> Result<(Vec<Told>, u64), Error> {
+        /// More than a bulletin has.
+        const MOST: usize = 2 * MAX_NOTICES;
+        let from = keys::by_document(TOLD, after + 1);
+        let rows = self.store.range(Table::Meta, TOLD, &from, MOST)?;
+        let position = |key: &[u8]| {
+            let position = key.get(TOLD.len()..)?.first_chunk()?;
+            Some(u64::from_be_bytes(*position))
+        };
+        // The last bulletin may go on.
+        let cut = rows.last().filter(|_| rows.len() == MOST);
+        let through = match cut.and_then(|(key, _)| position(key)) {
+            Some(last) => last - 1,
+            None => self.state.position.max(after),
+        };
+        let mut told = Vec::new();
+        for (key, row) in &rows {
+            if position(key).is_some_and(|it| it <= through) {
+                told.push(decode(Table::Meta, row)?);
+            }
+        }
+        Ok((told, through))
+    }
+
+    pub(super) fn dedup_runs(&self) -> &[Runs] {
+        self.catalog.split_last().map_or(&[], |(_, runs)| runs)
+    }
+
+    /// Finds a document by the number by which it is known everywhere.
+    pub(super) fn find(
+        &self,
+        id: DocumentId,
+    ) -> Result<Option<(DocumentId, Arc<Document>)>, Error> {
+        let mut numbers = Vec::new();
+        if let Some(runs) = self.catalog.last() {
+            runs.find(id, &mut numbers);
+        }
+        // What a kill has left may lead to another one.
+        for number in numbers.into_iter().filter(|it| *it <= self.state.last) {
+            let document = self.index.documents().get(number)?;
+            if let Some(document) = document.filter(|it| it.id == id) {
+                return Ok(Some((number, document)));
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) fn beside_of(&self, id: DocumentId) -> Result<Option<Beside>, Error> {
+        match self.find(id)? {
+            Some((number, _)) => self.beside(number),
+            None => Ok(None),
+        }
+    }
+
+    fn beside(&self, number: DocumentId) -> Result<Option<Beside>, Error> {
+        let row = self.store.get(Table::Parts, &keys::parts(number))?;
+        Ok(row.map(|row| decode(Table::Parts, &row)).transpose()?)
+    }
+
+    pub(super) fn take_in(&mut self, position: u64, bulletin: &Bulletin) -> Result<(), Error> {
+        let from = bulletin.from;
+        let through = self.state.through.entry(from).or_default();
+        // Nobody has the ones between any more: the engine has lost them, or somebody was late.
+        *through = bulletin.gone.max(*through);
+        let Some(known) = (*through + 1).checked_sub(bulletin.first) else {
+            return Ok(());
+        };
+        let known = usize::try_from(known).unwrap_or(usize::MAX);
+        *through = bulletin.through().max(*through);
+        let mut batch = Batch::new();
+        for (at, row) in (0_u16..).zip(&bulletin.rows).skip(known) {
+            let told = match decode(Table::Outbox, row) {
+                Ok(Notice::Document(published)) => {
+                    if bulletin.features == self.features {
+                        self.add(from, *published, &mut batch)?;
+                    }
+                    None
+                }
+                Ok(Notice::Own(number, own)) => {
+                    self.change(foreign(from, number), own, &mut batch)?;
+                    None
+                }
+                Ok(Notice::Settled(site)) => Some(Told::Settled(site)),
+                Ok(Notice::Gone(number)) => {
+                    let id = foreign(from, number);
+                    self.remove(id, &mut batch)?;
+                    Some(Told::Gone(id))
+                }
+                Err(error) => {
+                    tracing::warn!(%error, from, "a notice of a shard cannot be read");
+                    None
+                }
+            };
+            if let Some(told) = told {
+                let key = [&keys::by_document(TOLD, position)[..], &at.to_be_bytes()].concat();
+                batch.put(Table::Meta, key, encode(&told));
+            }
+        }
+        if !batch.is_empty() {
+            self.store.commit(batch, Durability::Process)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a document of a shard.
+    fn add(&mut self, from: u16, new: Published, batch: &mut Batch) -> Result<(), Error> {
+        let id = foreign(from, new.document.id);
+        if self.find(id)?.is_some() {
+            return Ok(());
+        }
+        let mut document = new.document;
+        document.id = id;
+        // Its response is in files that are not here.
+        document.stored = Stored {
+            record: document.stored.record,
+            segment: Stored::ELSEWHERE,
+            ..Stored::default()
+        };
+        let is_full = self.state.full < self.max_documents;
+        if !is_full {
+            for tier in Tier::ALL.into_iter().filter(|tier| *tier != Tier::Raw) {
+                document.fingerprints.set(tier, None);
+            }
+        }
+        self.state.full += u64::from(is_full);
+        self.state.last += 1;
+        let number = self.state.last;
+        let beside = Beside {
+            is_full,
+            form: new.form,
+            own: new.own.filter(|_| is_full),
+        };
+        batch.put(Table::Parts, keys::parts(number), encode(&beside));
+        for mut posting in postings(&document, self.index.features()) {
+            posting.document = number;
+            self.index.post(&posting, &mut self.catalog);
+        }
+        if let Some(numbers) = self.catalog.last_mut() {
+            numbers.insert(id, number);
+        }
+        let documents = self.index.documents_mut();
+        documents.insert_at(number, Arc::new(document));
+        Ok(())
+    }
+
+    /// The same with what the batch changes.
+    fn beside_now(&self, number: DocumentId, batch: &Batch) -> Result<Option<Beside>, Error> {
+        match batch.put_value(Table::Parts, &keys::parts(number)) {
+            Some(row) => Ok(Some(decode(Table::Parts, row)?)),
+            None => self.beside(number),
+        }
+    }
+
+    /// Changes what of a document is its own.
+    fn change(
+        &mut self,
+        id: DocumentId,
+        own: Option<OwnPart>,
+        batch: &mut Batch,
+    ) -> Result<(), Error> {
+        let Some((number, _)) = self.find(id)? else {
+            return Ok(());
+        };
+        let beside = self.beside_now(number, batch)?;
+        if let Some(beside) = beside.filter(|it| it.is_full) {
+            let beside = Beside { own, ..beside };
+            batch.put(Table::Parts, keys::parts(number), encode(&beside));
+        }
+        Ok(())
+    }
+
+    /// Removes a document.
+    fn remove(&mut self, id: DocumentId, batch: &mut Batch) -> Result<(), Error> {
+        let Some((number, _)) = self.find(id)? else {
+            return Ok(());
+        };
+        let beside = self.beside_now(number, batch)?;
+        let was_full = beside.is_some_and(|it| it.is_full);
+        self.state.full -= u64::from(was_full).min(self.state.full);
+        batch.delete(Table::Parts, keys::parts(number));
+        self.index.documents_mut().remove(number);
+        self.catalog.retire(0, [number]);
+        Ok(())
+    }
+
+    /// Makes a checkpoint, if it is time or there is much in memory.
+    pub(super) fn checkpoint_if_due(&mut self) -> Result<(), Error> {
+        let is_much = self.index.documents().recent() >= ENOUGH;
+        let is_written = self.catalog.is_written() && self.index.documents().is_written();
+        if self.begun.is_some() && (is_written || is_much) {
+            self.end()?;
+        }
+        let is_new = self.catalog.sequence() < self.state.sequence;
+        let is_due = is_much || is_new && self.checked.elapsed() >= INTERVAL;
+        if self.begun.is_none() && is_due {
+            self.begin()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn begin(&mut self) -> Result<(), Error> {
+        self.checked = Instant::now();
+        self.index.documents_mut().begin()?;
+        self.catalog.begin(self.state.sequence)?;
+        self.begun = Some(self.state.clone());
+        Ok(())
+    }
+
+    pub(super) fn end(&mut self) -> Result<(), Error> {
+        let Some(mut state) = self.begun.take() else {
+            return Ok(());
+        };
+        self.index.documents_mut().finish()?;
+        self.catalog.finish()?;
+        state.written = self.index.documents().through();
+        self.state.written = state.written;
+        let mut batch = Batch::new();
+        batch.put(Table::Meta, STATE, encode(&state));
+        Ok(self.store.commit(batch, Durability::Disk)?)
+    }
+}
