@@ -219,6 +219,12 @@ impl<'a> Element<'a> {
             .map(move |it| (&it.name, self.tree.text(it.value)))
     }
 
+    /// Whether it has attributes.
+    pub(super) fn has_attributes(self) -> bool {
+        let node = self.tree.parts.nodes.get(self.at);
+        matches!(node, Some(Node::Open { count: 1.., .. }))
+    }
+
     /// The value of an attribute without namespace.
     pub(super) fn attribute(self, name: &LocalName) -> Option<&'a str> {
         let (_, attributes) = self.parts()?;
