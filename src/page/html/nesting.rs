@@ -16,6 +16,13 @@ use super::nodes::{Node, Span, TreeParts};
 /// `None`: this is not plain.
 type Plain<T = ()> = Option<T>;
 
+/// What follows a step of the rules.
+enum Step {
+    Done,
+    /// The tag is to be taken again in another mode.
+    Again,
+}
+
 /// A tag, whose name and attributes are in the tree.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tag {

@@ -360,14 +360,14 @@ impl Listing<'_> {
 
     /// The place of a text: in the page, if it is a part of that.
     fn span(&mut self, text: &str) -> Span {
+        // Shorter texts are in the tree itself.
+        const IN_PLACE: usize = 8;
         let (address, page) = (text.as_ptr() as usize, self.page.as_ptr() as usize);
         if let Some(from) = address.checked_sub(page)
             && from + text.len() <= self.page.len()
         {
             return Span::of_page(from..from + text.len());
         }
-        // Short texts are in the tree itself.
-        const IN_PLACE: usize = 8;
         if text.len() > IN_PLACE
             && let Some(span) = self.copied.get(&(address, text.len()))
         {

@@ -46,7 +46,7 @@ struct Reader<'t> {
     nesting: Nesting<'t>,
 }
 
-impl<'t> Reader<'t> {
+impl Reader<'_> {
     fn read(&mut self) -> Option<()> {
         let bytes = self.page.as_bytes();
         while let Some(rest) = bytes.get(self.at..).filter(|rest| !rest.is_empty()) {

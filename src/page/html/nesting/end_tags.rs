@@ -1,6 +1,6 @@
 //! What the rules do with end tags, mode by mode.
 
-use super::{Mode, Nesting, Plain};
+use super::{Mode, Nesting, Plain, Step};
 use crate::page::html::names::{Kind, set};
 
 impl Nesting<'_> {
@@ -40,26 +40,9 @@ impl Nesting<'_> {
                     return Some(());
                 }
                 Mode::AfterBody | Mode::AfterAfterBody => self.mode = Mode::InBody,
-                Mode::InCell => match kind {
-                    Kind::Cell => {
-                        if self.has_in_scope(set::TABLES, |it| it.name == name) {
-                            self.generate_implied_end_tags(|_| false);
-                            self.pop_until(|it| it.name == name);
-                            self.clear_formatting();
-                            self.mode = Mode::InRow;
-                        }
-                        return Some(());
-                    }
-                    Kind::Body | Kind::Caption | Kind::Col | Kind::Colgroup | Kind::Html => {
-                        return Some(());
-                    }
-                    Kind::Table | Kind::Section | Kind::Row => {
-                        if !self.has_in_scope(set::TABLES, |it| it.name == name) {
-                            return Some(());
-                        }
-                        self.close_cell();
-                    }
-                    _ => return self.end_in_body(kind, name),
+                Mode::InCell => match self.end_in_cell(kind, name)? {
+                    Step::Done => return Some(()),
+                    Step::Again => {}
                 },
                 Mode::InCaption => match kind {
                     Kind::Caption | Kind::Table => {
@@ -115,6 +98,28 @@ impl Nesting<'_> {
                 Mode::InTable => return self.end_in_table(kind, name),
             }
         }
+    }
+
+    fn end_in_cell(&mut self, kind: Kind, name: u32) -> Plain<Step> {
+        match kind {
+            Kind::Cell => {
+                if self.has_in_scope(set::TABLES, |it| it.name == name) {
+                    self.generate_implied_end_tags(|_| false);
+                    self.pop_until(|it| it.name == name);
+                    self.clear_formatting();
+                    self.mode = Mode::InRow;
+                }
+            }
+            Kind::Body | Kind::Caption | Kind::Col | Kind::Colgroup | Kind::Html => {}
+            Kind::Table | Kind::Section | Kind::Row => {
+                if self.has_in_scope(set::TABLES, |it| it.name == name) {
+                    self.close_cell();
+                    return Some(Step::Again);
+                }
+            }
+            _ => self.end_in_body(kind, name)?,
+        }
+        Some(Step::Done)
     }
 
     pub(super) fn close_cell(&mut self) {

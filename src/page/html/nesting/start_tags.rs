@@ -1,6 +1,6 @@
 //! What the rules do with start tags, mode by mode.
 
-use super::{MARKER, MERGED_TAGS, Mode, Nesting, Plain, Tag};
+use super::{MARKER, MERGED_TAGS, Mode, Nesting, Plain, Step, Tag};
 use crate::page::html::names::{Kind, set};
 
 impl Nesting<'_> {
@@ -21,8 +21,6 @@ impl Nesting<'_> {
         }
         loop {
             match self.mode {
-                Mode::InBody => return self.start_in_body(kind, tag),
-                Mode::Initial => self.leave_head()?,
                 Mode::BeforeHtml if kind == Kind::Html => {
                     self.insert(tag)?;
                     self.mode = Mode::BeforeHead;
@@ -33,7 +31,7 @@ impl Nesting<'_> {
                     self.mode = Mode::InHead;
                     return Some(());
                 }
-                Mode::BeforeHtml | Mode::BeforeHead => self.leave_head()?,
+                Mode::Initial | Mode::BeforeHtml | Mode::BeforeHead => self.leave_head()?,
                 Mode::InHead => match kind {
                     Kind::Noscript => {
                         self.insert(tag)?;
@@ -80,7 +78,9 @@ impl Nesting<'_> {
                         return Some(());
                     }
                 }
-                Mode::InCell | Mode::InCaption => return self.start_in_body(kind, tag),
+                Mode::InBody | Mode::InCell | Mode::InCaption => {
+                    return self.start_in_body(kind, tag);
+                }
                 Mode::InColumnGroup => match kind {
                     Kind::Col => return self.insert_empty(tag).map(|_| ()),
                     Kind::Template => return self.start_in_head(kind, tag),
@@ -194,6 +194,10 @@ impl Nesting<'_> {
         Some(Step::Again)
     }
 
+    #[expect(
+        clippy::too_many_lines,
+        reason = "a list, one rule for each kind of element"
+    )]
     fn start_in_body(&mut self, kind: Kind, tag: Tag) -> Plain {
         match kind {
             Kind::Html | Kind::Frameset | Kind::Plaintext | Kind::Math | Kind::Gone => {
@@ -387,13 +391,6 @@ impl Nesting<'_> {
         self.mode = Mode::InTable;
         Some(())
     }
-}
-
-/// What follows a step of the rules.
-enum Step {
-    Done,
-    /// The tag is to be taken again in another mode.
-    Again,
 }
 
 /// Whether these belong into a head.
