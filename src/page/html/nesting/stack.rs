@@ -111,6 +111,17 @@ impl<'t> Stack<'t> {
         name.map_or(0, |name| name.sets)
     }
 
+    /// Whether this is `<input type=hidden>`.
+    pub(super) fn is_hidden(&self, tag: Tag) -> bool {
+        let kind = self.attribute(tag, "type");
+        kind.is_some_and(|kind| kind.eq_ignore_ascii_case("hidden"))
+    }
+
+    /// Whether this is `address` or `div`.
+    pub(super) fn is_plain_block(&self, name: u32) -> bool {
+        matches!(self.local(name), "address" | "div")
+    }
+
     /// The tag of an element that the page does not name.
     pub(super) fn phantom(&mut self, name: &str) -> Tag {
         Tag {

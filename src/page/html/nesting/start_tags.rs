@@ -177,7 +177,7 @@ impl Nesting<'_> {
                 self.start_in_head(kind, tag)?;
                 return Some(Step::Done);
             }
-            Kind::Input if self.is_hidden(tag) => {
+            Kind::Input if self.stack.is_hidden(tag) => {
                 self.stack.insert_empty(tag)?;
                 return Some(Step::Done);
             }
@@ -334,22 +334,15 @@ impl Nesting<'_> {
         Some(())
     }
 
-    /// Whether this is `<input type=hidden>`.
-    fn is_hidden(&self, tag: Tag) -> bool {
-        let kind = self.stack.attribute(tag, "type");
-        kind.is_some_and(|kind| kind.eq_ignore_ascii_case("hidden"))
-    }
-
     fn start_item(&mut self, kind: Kind, tag: Tag) -> Plain {
-        let is_like = |of: Kind| of == kind;
         for element in self.stack.open.iter().rev() {
-            if is_like(element.kind) {
+            if element.kind == kind {
                 let name = element.name;
                 self.stack.generate_implied_end_tags(|it| it.name == name);
                 self.stack.pop_until(|it| it.name == name);
                 break;
             }
-            let is_passed = element.kind == Kind::P || self.is_plain_block(element.name);
+            let is_passed = element.kind == Kind::P || self.stack.is_plain_block(element.name);
             if element.sets & set::SPECIAL != 0 && !is_passed {
                 break;
             }
@@ -357,11 +350,6 @@ impl Nesting<'_> {
         self.stack.close_p_in_button_scope();
         self.stack.insert(tag)?;
         Some(())
-    }
-
-    /// Whether this is `address` or `div`.
-    fn is_plain_block(&self, name: u32) -> bool {
-        matches!(self.stack.local(name), "address" | "div")
     }
 
     fn start_choice(&mut self, kind: Kind, tag: Tag) -> Plain {
