@@ -2,9 +2,9 @@
 //! robots.
 //!
 //! Each step is made once: bytes to text ([`charset`]), text to a bounded tree without what is
-//! never read (`html/tree.rs`), the tree to a flat outline (`html/outline.rs`), and from the outline
-//! the metadata, the links, the visible text and the main text (`content/main_text.rs`). The tree is
-//! dropped here; the result is owned and `Send`.
+//! never read (`html/tree.rs`), the tree to a flat outline (`html/outline.rs`), and from the
+//! outline the metadata, the links, the visible text and the main text (`content/main_text.rs`).
+//! The tree is dropped here; the result is owned and `Send`.
 //!
 //! This room does no I/O and reads no clock, and parsing never fails: a broken page yields what
 //! could be read of it, and [`Note`]s of what was cut.
