@@ -1,10 +1,10 @@
 //! Turns a decoded body into plain data: what a page says, where it points, and what it asks of
 //! robots.
 //!
-//! Each step is made once: bytes to text ([`charset`]), text to tokens without what is never read
-//! (`html/tokens.rs`), tokens to a bounded tree (`html/tree.rs`), the tree to a flat outline
-//! (`html/outline.rs`), and from the outline the metadata, the links, the visible text and the main
-//! text (`content/main_text.rs`). The tree is dropped here; the result is owned and `Send`.
+//! Each step is made once: bytes to text ([`charset`]), text to a bounded tree without what is
+//! never read (`html/tree.rs`), the tree to a flat outline (`html/outline.rs`), and from the
+//! outline the metadata, the links, the visible text and the main text (`content/main_text.rs`).
+//! The tree is dropped here; the result is owned and `Send`.
 //!
 //! This room does no I/O and reads no clock, and parsing never fails: a broken page yields what
 //! could be read of it, and [`Note`]s of what was cut.

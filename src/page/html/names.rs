@@ -132,7 +132,10 @@ impl Name {
 #[rustfmt::skip]
 static KNOWN: [(&str, Kind, u16); KNOWN_NAMES] = {
     use Kind as K;
-    use set::*;
+    use set::{
+        AROUND_CELLS, AROUND_ROWS, BUTTONS, CELLS, HEADINGS, IMPLIED, LISTS, SCOPE, SPECIAL, TABLES,
+        WITHOUT_TEXT,
+    };
     [
     ("a", K::A, 0), ("address", K::Block, SPECIAL), ("applet", K::Marked, SPECIAL | SCOPE), ("area", K::Void, SPECIAL),
     ("article", K::Block, SPECIAL), ("aside", K::Block, SPECIAL), ("b", K::Format, 0), ("base", K::Meta, SPECIAL),

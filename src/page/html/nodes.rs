@@ -219,6 +219,12 @@ impl<'a> Element<'a> {
             .map(move |it| (&it.name, self.tree.text(it.value)))
     }
 
+    /// Whether it has attributes.
+    pub(super) fn has_attributes(self) -> bool {
+        let node = self.tree.parts.nodes.get(self.at);
+        matches!(node, Some(Node::Open { count: 1.., .. }))
+    }
+
     /// The value of an attribute without namespace.
     pub(super) fn attribute(self, name: &LocalName) -> Option<&'a str> {
         let (_, attributes) = self.parts()?;
@@ -354,14 +360,14 @@ impl Listing<'_> {
 
     /// The place of a text: in the page, if it is a part of that.
     fn span(&mut self, text: &str) -> Span {
+        // Shorter texts are in the tree itself.
+        const IN_PLACE: usize = 8;
         let (address, page) = (text.as_ptr() as usize, self.page.as_ptr() as usize);
         if let Some(from) = address.checked_sub(page)
             && from + text.len() <= self.page.len()
         {
             return Span::of_page(from..from + text.len());
         }
-        // Short texts are in the tree itself.
-        const IN_PLACE: usize = 8;
         if text.len() > IN_PLACE
             && let Some(span) = self.copied.get(&(address, text.len()))
         {

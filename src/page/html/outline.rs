@@ -1,10 +1,10 @@
 //! The tree as flat lists in document order, from which metadata, links and texts are read.
 //!
-//! There is only one walk over the tree (`nodes.rs`). It puts elements and texts into two vectors, so that a
-//! subtree is a range of each, and sums over subtrees take one pass backwards. Scripts, styles,
-//! templates and drawings are left out here; most of their contents are not in the tree to begin
-//! with (`unread.rs`). Invariant: a parent precedes its children, and the ranges of an element
-//! contain exactly its descendants.
+//! There is only one walk over the tree (`nodes.rs`). It puts elements and texts into two vectors,
+//! so that a subtree is a range of each, and sums over subtrees take one pass backwards. Scripts,
+//! styles, templates and drawings are left out here; most of their contents are not in the tree to
+//! begin with (`unread.rs`). Invariant: a parent precedes its children, and the ranges of an
+//! element contain exactly its descendants.
 
 use html5ever::{LocalName, local_name};
 

@@ -46,7 +46,7 @@ struct Reader<'t> {
     nesting: Nesting<'t>,
 }
 
-impl<'t> Reader<'t> {
+impl Reader<'_> {
     fn read(&mut self) -> Option<()> {
         let bytes = self.page.as_bytes();
         while let Some(rest) = bytes.get(self.at..).filter(|rest| !rest.is_empty()) {
@@ -75,7 +75,7 @@ impl<'t> Reader<'t> {
         if memchr(b'&', page.as_bytes().get(self.at..end)?).is_none() {
             return Some(Span::of_page(self.at..end));
         }
-        let parts = &mut self.nesting.parts;
+        let parts = &mut self.nesting.stack.parts;
         let start = parts.resolved.len();
         lexer::resolve_into(&mut parts.resolved, page, self.at..end, false)?;
         parts.resolved_from(start)
@@ -134,11 +134,11 @@ impl<'t> Reader<'t> {
         let begin = self.at + 1;
         let end = lexer::tag_name(page, begin, limit)?;
         let mut name = self.name(begin, end)?;
-        let kind = self.nesting.kind(name);
+        let kind = self.nesting.stack.kind(name);
         if kind == Kind::Image {
-            name = self.nesting.name("img");
+            name = self.nesting.stack.name("img");
         }
-        let parts = &mut self.nesting.parts;
+        let parts = &mut self.nesting.stack.parts;
         let from = parts.attributes.len();
         let mut all = 0;
         let end = lexer::attributes(page, end, limit, |name, value| {
@@ -180,7 +180,7 @@ impl<'t> Reader<'t> {
             Kind::Textarea => 3,
             Kind::Noframes => 5,
             Kind::Xmp => 7,
-            Kind::Unread => match self.nesting.local(name) {
+            Kind::Unread => match self.nesting.stack.local(name) {
                 "iframe" => 4,
                 _ => 6,
             },
@@ -199,14 +199,14 @@ impl<'t> Reader<'t> {
     /// Skips the contents of a drawing, which begin here. Returns the end of its end tag.
     fn drawing(&mut self, begin: usize) -> Option<usize> {
         let drawing = unread::drawing(self.page, begin, self.max_tag_bytes)?;
-        self.nesting.pop();
+        self.nesting.stack.pop();
         self.end_of_end_tag(drawing.end)
     }
 
     /// Skips the contents of a template, which begin here. Returns the end of its end tag.
     fn template(&mut self, tag: Tag, begin: usize) -> Option<usize> {
         let template = unread::template(self.page, begin, self.max_tag_bytes)?;
-        if !self.nesting.is_current(tag.name) {
+        if !self.nesting.stack.is_current(tag.name) {
             return None;
         }
         self.nesting.end_template(template.start_tags)?;
@@ -227,7 +227,7 @@ impl<'t> Reader<'t> {
         let is_read = match kind {
             Kind::Script if lexer::escapes_its_end(content) => return None,
             Kind::Script => {
-                let media_type = self.nesting.attribute(tag, "type");
+                let media_type = self.nesting.stack.attribute(tag, "type");
                 unread::script(media_type, content) != unread::Script::Program
             }
             kind => kind != Kind::Style,
@@ -235,7 +235,7 @@ impl<'t> Reader<'t> {
         let limit = self.limit(end);
         let after = lexer::attributes(self.page, end + 2 + name.len(), limit, |_, _| Some(()))?;
         self.nesting.start(tag)?;
-        if !self.nesting.is_current(tag.name) {
+        if !self.nesting.stack.is_current(tag.name) {
             return None;
         }
         self.at = begin;
@@ -277,8 +277,8 @@ impl<'t> Reader<'t> {
             return Some(found);
         }
         let found = match bytes.iter().any(u8::is_ascii_uppercase) {
-            true => self.nesting.name(&name.to_ascii_lowercase()),
-            false => self.nesting.name(name),
+            true => self.nesting.stack.name(&name.to_ascii_lowercase()),
+            false => self.nesting.stack.name(name),
         };
         *slot = Some((number, name, found));
         ((found as usize) < MAX_NAMES).then_some(found)

@@ -47,16 +47,15 @@ pub(super) fn of<'a>(element: Element<'a>, tag: Tag, said: &mut Said<'a>) -> Tra
         likeness: tag as u32,
         ..Traits::default()
     };
+    if !element.has_attributes() {
+        return traits;
+    }
     let mut streamed = false;
     // Class, id, item property and role, in this order whatever the page has.
     let mut values = [""; 4];
     for (name, value) in element.attributes() {
         match *name {
-            local_name!("class") => {
-                let first = value.split_ascii_whitespace().next().unwrap_or_default();
-                traits.likeness = likeness(first, tag);
-                values[0] = value;
-            }
+            local_name!("class") => values[0] = value,
             local_name!("id") => {
                 // Streaming servers put the late parts of a page into such elements, and a script
                 // moves them into place at once.
@@ -73,7 +72,14 @@ pub(super) fn of<'a>(element: Element<'a>, tag: Tag, said: &mut Said<'a>) -> Tra
             _ => {}
         }
     }
-    for value in values.into_iter().filter(|it| !it.is_empty()) {
+    let [class, others @ ..] = values;
+    if !class.is_empty() {
+        let first = said.add(&mut traits, class);
+        if first != FIRST {
+            traits.likeness = (first ^ tag as u32).wrapping_mul(0x9E37_79B9);
+        }
+    }
+    for value in others.into_iter().filter(|it| !it.is_empty()) {
         said.add(&mut traits, value);
     }
     if streamed {
@@ -82,26 +88,27 @@ pub(super) fn of<'a>(element: Element<'a>, tag: Tag, said: &mut Said<'a>) -> Tra
     traits
 }
 
-/// What the words of recently read attributes say: pages repeat their classes all the time.
-pub(super) struct Said<'a>([(&'a str, u32, i16); SAID]);
+/// What the words of recently read attributes say: pages repeat their classes all the time. With
+/// each the hash of its first word.
+pub(super) struct Said<'a>([(&'a str, u32, i16, u32); SAID]);
 
 /// Number of attributes that are remembered.
 const SAID: usize = 256;
 
 impl Default for Said<'_> {
     fn default() -> Self {
-        Self([("", 0, 0); SAID])
+        Self([("", 0, 0, FIRST); SAID])
     }
 }
 
 impl<'a> Said<'a> {
-    /// Adds what the words of one attribute say.
-    fn add(&mut self, traits: &mut Traits, value: &'a str) {
+    /// Adds what the words of one attribute say. Returns the hash of the first.
+    fn add(&mut self, traits: &mut Traits, value: &'a str) -> u32 {
         const LONGEST: usize = 256;
         // Far from the ends of the range, the sum of sums is that of all words in a row.
         if value.len() > LONGEST || traits.weight.unsigned_abs() > 1 << 14 {
             add_words(traits, value);
-            return;
+            return first_word(value);
         }
         let bytes = value.as_bytes();
         let byte = |at: usize| usize::from(bytes.get(at).copied().unwrap_or_default());
@@ -111,15 +118,21 @@ impl<'a> Said<'a> {
         if slot.0 != value {
             let mut alone = Traits::default();
             add_words(&mut alone, value);
-            *slot = (value, alone.bits, alone.weight);
+            *slot = (value, alone.bits, alone.weight, first_word(value));
         }
         traits.bits |= slot.1;
         traits.weight += slot.2;
+        slot.3
     }
 }
 
-fn likeness(class: &str, tag: Tag) -> u32 {
-    class.bytes().fold(tag as u32, |hash, byte| {
+/// The hash of no word.
+const FIRST: u32 = 0;
+
+/// The hash of the first word of a class.
+fn first_word(class: &str) -> u32 {
+    let first = class.split_ascii_whitespace().next().unwrap_or_default();
+    first.bytes().fold(FIRST, |hash, byte| {
         (hash.rotate_left(5) ^ u32::from(byte)).wrapping_mul(0x9E37_79B9)
     })
 }

@@ -1,6 +1,7 @@
 //! From decoded text to a tree, within bounds.
 //!
-//! Where markup is plain (`plain.rs`), the tree is made at once; the rest of this is of other pages.
+//! Where markup is plain (`plain.rs`), the tree is made at once. The rest of this is of other
+//! pages.
 //!
 //! html5ever follows the standard, and the standard lets a small page cost a lot: scope checks walk
 //! the stack of open elements (quadratic in nesting depth: 128 KB of `<ul><li>` took 2.2 s),

@@ -319,7 +319,6 @@ pub(super) fn template(text: &str, mut at: usize, max_tag_bytes: usize) -> Optio
         let rest = text.as_bytes().get(at..limit)?;
         match *rest.get(1)? {
             b'!' if rest.starts_with(b"<!--") => at = lexer::comment(text, at, limit)?,
-            b'!' | b'?' => at += memchr::memchr(b'>', rest)?,
             b'/' if rest.get(2)?.is_ascii_alphabetic() => {
                 let end = lexer::tag_name(text, at + 2, limit)?;
                 if text.get(at + 2..end)?.eq_ignore_ascii_case("template") {
@@ -333,7 +332,7 @@ pub(super) fn template(text: &str, mut at: usize, max_tag_bytes: usize) -> Optio
                 }
                 at = lexer::attributes(text, end, limit, |_, _| Some(()))?.at;
             }
-            b'/' => at += memchr::memchr(b'>', rest)?,
+            b'!' | b'?' | b'/' => at += memchr::memchr(b'>', rest)?,
             byte if byte.is_ascii_alphabetic() => {
                 let end = lexer::tag_name(text, at + 1, limit)?;
                 let name = text.get(at + 1..end)?;

@@ -1,25 +1,26 @@
 //! What the rules do with end tags, mode by mode.
 
-use super::{Mode, Nesting, Plain};
+use super::stack::Plain;
+use super::{Mode, Nesting, Step};
 use crate::page::html::names::{Kind, set};
 
 impl Nesting<'_> {
     /// An end tag was read.
     pub(in crate::page::html) fn end(&mut self, name: u32) -> Plain {
         self.ignores_line_feed = false;
-        let kind = self.kind(name);
+        let kind = self.stack.kind(name);
         let is_of_page = matches!(kind, Kind::Html | Kind::Body | Kind::Br);
         loop {
             match self.mode {
                 Mode::InBody => return self.end_in_body(kind, name),
                 Mode::Initial => self.leave_head()?,
                 Mode::InHead if kind == Kind::Head => {
-                    self.pop();
+                    self.stack.pop();
                     self.mode = Mode::AfterHead;
                     return Some(());
                 }
                 Mode::InHeadNoscript if kind == Kind::Noscript => {
-                    self.pop();
+                    self.stack.pop();
                     self.mode = Mode::InHead;
                     return Some(());
                 }
@@ -40,26 +41,9 @@ impl Nesting<'_> {
                     return Some(());
                 }
                 Mode::AfterBody | Mode::AfterAfterBody => self.mode = Mode::InBody,
-                Mode::InCell => match kind {
-                    Kind::Cell => {
-                        if self.has_in_scope(set::TABLES, |it| it.name == name) {
-                            self.generate_implied_end_tags(|_| false);
-                            self.pop_until(|it| it.name == name);
-                            self.clear_formatting();
-                            self.mode = Mode::InRow;
-                        }
-                        return Some(());
-                    }
-                    Kind::Body | Kind::Caption | Kind::Col | Kind::Colgroup | Kind::Html => {
-                        return Some(());
-                    }
-                    Kind::Table | Kind::Section | Kind::Row => {
-                        if !self.has_in_scope(set::TABLES, |it| it.name == name) {
-                            return Some(());
-                        }
-                        self.close_cell();
-                    }
-                    _ => return self.end_in_body(kind, name),
+                Mode::InCell => match self.end_in_cell(kind, name)? {
+                    Step::Done => return Some(()),
+                    Step::Again => {}
                 },
                 Mode::InCaption => match kind {
                     Kind::Caption | Kind::Table => {
@@ -71,11 +55,12 @@ impl Nesting<'_> {
                     _ => return self.end_in_body(kind, name),
                 },
                 Mode::InColumnGroup => {
-                    if matches!(kind, Kind::Col | Kind::Template) || !self.has_open(Kind::Colgroup)
+                    if matches!(kind, Kind::Col | Kind::Template)
+                        || !self.stack.has_open(Kind::Colgroup)
                     {
                         return Some(());
                     }
-                    self.pop();
+                    self.stack.pop();
                     self.mode = Mode::InTable;
                     if kind == Kind::Colgroup {
                         return Some(());
@@ -83,9 +68,9 @@ impl Nesting<'_> {
                 }
                 Mode::InTableBody => match kind {
                     Kind::Section => {
-                        if self.has_in_scope(set::TABLES, |it| it.name == name) {
-                            self.pop_back_to(set::AROUND_ROWS);
-                            self.pop();
+                        if self.stack.has_in_scope(set::TABLES, |it| it.name == name) {
+                            self.stack.pop_back_to(set::AROUND_ROWS);
+                            self.stack.pop();
                             self.mode = Mode::InTable;
                         }
                         return Some(());
@@ -102,7 +87,9 @@ impl Nesting<'_> {
                         self.close_row();
                         return Some(());
                     }
-                    Kind::Section if !self.has_in_scope(set::TABLES, |it| it.name == name) => {
+                    Kind::Section
+                        if !self.stack.has_in_scope(set::TABLES, |it| it.name == name) =>
+                    {
                         return Some(());
                     }
                     Kind::Table | Kind::Section => {
@@ -117,32 +104,54 @@ impl Nesting<'_> {
         }
     }
 
+    fn end_in_cell(&mut self, kind: Kind, name: u32) -> Plain<Step> {
+        match kind {
+            Kind::Cell => {
+                if self.stack.has_in_scope(set::TABLES, |it| it.name == name) {
+                    self.stack.generate_implied_end_tags(|_| false);
+                    self.stack.pop_until(|it| it.name == name);
+                    self.stack.clear_formatting();
+                    self.mode = Mode::InRow;
+                }
+            }
+            Kind::Body | Kind::Caption | Kind::Col | Kind::Colgroup | Kind::Html => {}
+            Kind::Table | Kind::Section | Kind::Row => {
+                if self.stack.has_in_scope(set::TABLES, |it| it.name == name) {
+                    self.close_cell();
+                    return Some(Step::Again);
+                }
+            }
+            _ => self.end_in_body(kind, name)?,
+        }
+        Some(Step::Done)
+    }
+
     pub(super) fn close_cell(&mut self) {
-        self.generate_implied_end_tags(|_| false);
-        self.pop_until(|it| it.sets & set::CELLS != 0);
-        self.clear_formatting();
+        self.stack.generate_implied_end_tags(|_| false);
+        self.stack.pop_until(|it| it.sets & set::CELLS != 0);
+        self.stack.clear_formatting();
         self.mode = Mode::InRow;
     }
 
     /// Closes a caption. Returns whether there is one.
     pub(super) fn close_caption(&mut self) -> bool {
-        if !self.has_kind_in_scope(set::TABLES, Kind::Caption) {
+        if !self.stack.has_kind_in_scope(set::TABLES, Kind::Caption) {
             return false;
         }
-        self.generate_implied_end_tags(|_| false);
-        self.pop_until_kind(Kind::Caption);
-        self.clear_formatting();
+        self.stack.generate_implied_end_tags(|_| false);
+        self.stack.pop_until_kind(Kind::Caption);
+        self.stack.clear_formatting();
         self.mode = Mode::InTable;
         true
     }
 
     /// Closes a row. Returns whether there is one.
     pub(super) fn close_row(&mut self) -> bool {
-        if !self.has_kind_in_scope(set::TABLES, Kind::Row) {
+        if !self.stack.has_kind_in_scope(set::TABLES, Kind::Row) {
             return false;
         }
-        self.pop_back_to(set::AROUND_CELLS);
-        self.pop();
+        self.stack.pop_back_to(set::AROUND_CELLS);
+        self.stack.pop();
         self.mode = Mode::InTableBody;
         true
     }
@@ -150,11 +159,11 @@ impl Nesting<'_> {
     /// Closes a section of a table. Returns whether there is one.
     pub(super) fn close_section(&mut self) -> bool {
         let is_there = |kind: Kind| matches!(kind, Kind::Section | Kind::Table);
-        if !self.has_in_scope(set::TABLES, |it| is_there(it.kind)) {
+        if !self.stack.has_in_scope(set::TABLES, |it| is_there(it.kind)) {
             return false;
         }
-        self.pop_back_to(set::AROUND_ROWS);
-        self.pop();
+        self.stack.pop_back_to(set::AROUND_ROWS);
+        self.stack.pop();
         self.mode = Mode::InTable;
         true
     }
@@ -162,8 +171,8 @@ impl Nesting<'_> {
     fn end_in_table(&mut self, kind: Kind, name: u32) -> Plain {
         match kind {
             Kind::Table => {
-                if self.has_kind_in_scope(set::TABLES, Kind::Table) {
-                    self.pop_until_kind(Kind::Table);
+                if self.stack.has_kind_in_scope(set::TABLES, Kind::Table) {
+                    self.stack.pop_until_kind(Kind::Table);
                     self.reset_mode();
                 }
                 Some(())
@@ -179,7 +188,7 @@ impl Nesting<'_> {
         match kind {
             Kind::Template => {}
             Kind::Body | Kind::Html => {
-                if self.has_kind_in_scope(set::SCOPE, Kind::Body) {
+                if self.stack.has_kind_in_scope(set::SCOPE, Kind::Body) {
                     self.mode = match kind {
                         Kind::Body => Mode::AfterBody,
                         _ => Mode::AfterAfterBody,
@@ -187,48 +196,54 @@ impl Nesting<'_> {
                 }
             }
             Kind::Block | Kind::Button | Kind::Pre | Kind::Select | Kind::Marked => {
-                if self.has_in_scope(set::SCOPE, |it| it.name == name) {
-                    self.generate_implied_end_tags(|_| false);
-                    self.pop_until(|it| it.name == name);
+                if self.stack.has_in_scope(set::SCOPE, |it| it.name == name) {
+                    self.stack.generate_implied_end_tags(|_| false);
+                    self.stack.pop_until(|it| it.name == name);
                     if kind == Kind::Marked {
-                        self.clear_formatting();
+                        self.stack.clear_formatting();
                     }
                 }
             }
             Kind::Form => {
                 if let Some(form) = self.form.take()
-                    && self.has_in_scope(set::SCOPE, |it| it.node == form)
+                    && self.stack.has_in_scope(set::SCOPE, |it| it.node == form)
                 {
-                    self.generate_implied_end_tags(|_| false);
-                    self.remove(form);
+                    self.stack.generate_implied_end_tags(|_| false);
+                    self.stack.remove(form);
                 }
             }
             Kind::P => {
-                if !self.has_p() {
-                    let p = self.phantom("p");
-                    self.insert(p)?;
+                if !self.stack.has_p() {
+                    let p = self.stack.phantom("p");
+                    self.stack.insert(p)?;
                 }
-                self.close_p();
+                self.stack.close_p();
             }
             Kind::Li | Kind::Dd => {
                 let lists = if kind == Kind::Li { set::LISTS } else { 0 };
-                if self.has_in_scope(set::SCOPE | lists, |it| it.name == name) {
-                    self.generate_implied_end_tags(|it| it.name == name);
-                    self.pop_until(|it| it.name == name);
+                if self
+                    .stack
+                    .has_in_scope(set::SCOPE | lists, |it| it.name == name)
+                {
+                    self.stack.generate_implied_end_tags(|it| it.name == name);
+                    self.stack.pop_until(|it| it.name == name);
                 }
             }
             Kind::Heading => {
-                if self.has_in_scope(set::SCOPE, |it| it.sets & set::HEADINGS != 0) {
-                    self.generate_implied_end_tags(|_| false);
-                    self.pop_until(|it| it.sets & set::HEADINGS != 0);
+                if self
+                    .stack
+                    .has_in_scope(set::SCOPE, |it| it.sets & set::HEADINGS != 0)
+                {
+                    self.stack.generate_implied_end_tags(|_| false);
+                    self.stack.pop_until(|it| it.sets & set::HEADINGS != 0);
                 }
             }
-            Kind::A | Kind::Format | Kind::Nobr => self.adoption_agency(name)?,
+            Kind::A | Kind::Format | Kind::Nobr => self.stack.adoption_agency(name)?,
             Kind::Br => {
-                let br = self.phantom("br");
+                let br = self.stack.phantom("br");
                 self.start(br)?;
             }
-            _ => self.end_of_any_other(name),
+            _ => self.stack.end_of_any_other(name),
         }
         Some(())
     }

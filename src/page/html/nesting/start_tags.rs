@@ -1,13 +1,14 @@
 //! What the rules do with start tags, mode by mode.
 
-use super::{MARKER, MERGED_TAGS, Mode, Nesting, Plain, Tag};
+use super::stack::Plain;
+use super::{MERGED_TAGS, Mode, Nesting, Step, Tag};
 use crate::page::html::names::{Kind, set};
 
 impl Nesting<'_> {
     /// A start tag was read.
     pub(in crate::page::html) fn start(&mut self, tag: Tag) -> Plain {
         self.ignores_line_feed = false;
-        let kind = self.kind(tag.name);
+        let kind = self.stack.kind(tag.name);
         if matches!(kind, Kind::Html | Kind::Body) {
             self.merged_tags += 1;
             if self.merged_tags > MERGED_TAGS {
@@ -15,28 +16,26 @@ impl Nesting<'_> {
             }
         }
         if kind == Kind::Html
-            && let Some(&html) = self.open.first()
+            && let Some(&html) = self.stack.open.first()
         {
-            return self.merge(html, tag);
+            return self.stack.merge(html, tag);
         }
         loop {
             match self.mode {
-                Mode::InBody => return self.start_in_body(kind, tag),
-                Mode::Initial => self.leave_head()?,
                 Mode::BeforeHtml if kind == Kind::Html => {
-                    self.insert(tag)?;
+                    self.stack.insert(tag)?;
                     self.mode = Mode::BeforeHead;
                     return Some(());
                 }
                 Mode::BeforeHead if kind == Kind::Head => {
-                    self.insert(tag)?;
+                    self.stack.insert(tag)?;
                     self.mode = Mode::InHead;
                     return Some(());
                 }
-                Mode::BeforeHtml | Mode::BeforeHead => self.leave_head()?,
+                Mode::Initial | Mode::BeforeHtml | Mode::BeforeHead => self.leave_head()?,
                 Mode::InHead => match kind {
                     Kind::Noscript => {
-                        self.insert(tag)?;
+                        self.stack.insert(tag)?;
                         self.mode = Mode::InHeadNoscript;
                         return Some(());
                     }
@@ -45,7 +44,7 @@ impl Nesting<'_> {
                     _ => self.leave_head()?,
                 },
                 Mode::InHeadNoscript => match kind {
-                    Kind::Meta if self.local(tag.name) != "base" => {
+                    Kind::Meta if self.stack.local(tag.name) != "base" => {
                         return self.start_in_head(kind, tag);
                     }
                     Kind::Noframes | Kind::Style => return self.start_in_head(kind, tag),
@@ -54,7 +53,7 @@ impl Nesting<'_> {
                 },
                 Mode::AfterHead => match kind {
                     Kind::Body => {
-                        self.insert(tag)?;
+                        self.stack.insert(tag)?;
                         self.mode = Mode::InBody;
                         return Some(());
                     }
@@ -70,7 +69,10 @@ impl Nesting<'_> {
                     Step::Again => {}
                 },
                 Mode::InCell if is_of_table(kind) => {
-                    if !self.has_in_scope(set::TABLES, |it| it.sets & set::CELLS != 0) {
+                    if !self
+                        .stack
+                        .has_in_scope(set::TABLES, |it| it.sets & set::CELLS != 0)
+                    {
                         return Some(());
                     }
                     self.close_cell();
@@ -80,15 +82,17 @@ impl Nesting<'_> {
                         return Some(());
                     }
                 }
-                Mode::InCell | Mode::InCaption => return self.start_in_body(kind, tag),
+                Mode::InBody | Mode::InCell | Mode::InCaption => {
+                    return self.start_in_body(kind, tag);
+                }
                 Mode::InColumnGroup => match kind {
-                    Kind::Col => return self.insert_empty(tag).map(|_| ()),
+                    Kind::Col => return self.stack.insert_empty(tag).map(|_| ()),
                     Kind::Template => return self.start_in_head(kind, tag),
                     _ => {
-                        if !self.has_open(Kind::Colgroup) {
+                        if !self.stack.has_open(Kind::Colgroup) {
                             return Some(());
                         }
-                        self.pop();
+                        self.stack.pop();
                         self.mode = Mode::InTable;
                     }
                 },
@@ -102,9 +106,9 @@ impl Nesting<'_> {
 
     fn start_in_head(&mut self, kind: Kind, tag: Tag) -> Plain {
         match kind {
-            Kind::Meta => self.insert_empty(tag).map(|_| ()),
+            Kind::Meta => self.stack.insert_empty(tag).map(|_| ()),
             Kind::Title | Kind::Noframes | Kind::Style | Kind::Script | Kind::Template => {
-                self.insert(tag).map(|_| ())
+                self.stack.insert(tag).map(|_| ())
             }
             _ => None,
         }
@@ -113,10 +117,10 @@ impl Nesting<'_> {
     fn start_in_rows(&mut self, kind: Kind, tag: Tag) -> Plain<Step> {
         match (self.mode, kind) {
             (Mode::InRow, Kind::Cell) => {
-                self.pop_back_to(set::AROUND_CELLS);
-                self.insert(tag)?;
+                self.stack.pop_back_to(set::AROUND_CELLS);
+                self.stack.insert(tag)?;
                 self.mode = Mode::InCell;
-                self.formats.push(MARKER);
+                self.stack.mark_formatting();
                 Some(Step::Done)
             }
             (Mode::InRow, kind) if is_of_table(kind) => Some(match self.close_row() {
@@ -124,15 +128,15 @@ impl Nesting<'_> {
                 false => Step::Done,
             }),
             (_, Kind::Row) => {
-                self.pop_back_to(set::AROUND_ROWS);
-                self.insert(tag)?;
+                self.stack.pop_back_to(set::AROUND_ROWS);
+                self.stack.insert(tag)?;
                 self.mode = Mode::InRow;
                 Some(Step::Done)
             }
             (_, Kind::Cell) => {
-                self.pop_back_to(set::AROUND_ROWS);
-                let row = self.phantom("tr");
-                self.insert(row)?;
+                self.stack.pop_back_to(set::AROUND_ROWS);
+                let row = self.stack.phantom("tr");
+                self.stack.insert(row)?;
                 self.mode = Mode::InRow;
                 Some(Step::Again)
             }
@@ -147,11 +151,11 @@ impl Nesting<'_> {
     fn start_in_table(&mut self, kind: Kind, tag: Tag) -> Plain<Step> {
         let phantom = match kind {
             Kind::Caption | Kind::Colgroup | Kind::Section => {
-                self.pop_back_to(set::TABLES);
-                self.insert(tag)?;
+                self.stack.pop_back_to(set::TABLES);
+                self.stack.insert(tag)?;
                 self.mode = match kind {
                     Kind::Caption => {
-                        self.formats.push(MARKER);
+                        self.stack.mark_formatting();
                         Mode::InCaption
                     }
                     Kind::Colgroup => Mode::InColumnGroup,
@@ -162,10 +166,10 @@ impl Nesting<'_> {
             Kind::Col => ("colgroup", Mode::InColumnGroup),
             Kind::Cell | Kind::Row => ("tbody", Mode::InTableBody),
             Kind::Table => {
-                if !self.has_kind_in_scope(set::TABLES, Kind::Table) {
+                if !self.stack.has_kind_in_scope(set::TABLES, Kind::Table) {
                     return Some(Step::Done);
                 }
-                self.pop_until_kind(Kind::Table);
+                self.stack.pop_until_kind(Kind::Table);
                 self.reset_mode();
                 return Some(Step::Again);
             }
@@ -173,35 +177,39 @@ impl Nesting<'_> {
                 self.start_in_head(kind, tag)?;
                 return Some(Step::Done);
             }
-            Kind::Input if self.is_hidden(tag) => {
-                self.insert_empty(tag)?;
+            Kind::Input if self.stack.is_hidden(tag) => {
+                self.stack.insert_empty(tag)?;
                 return Some(Step::Done);
             }
             Kind::Form => {
                 if self.form.is_none() {
-                    self.form = Some(self.insert_empty(tag)?);
+                    self.form = Some(self.stack.insert_empty(tag)?);
                 }
                 return Some(Step::Done);
             }
             // It would get in front of the table.
             _ => return None,
         };
-        self.pop_back_to(set::TABLES);
+        self.stack.pop_back_to(set::TABLES);
         let (name, mode) = phantom;
-        let element = self.phantom(name);
-        self.insert(element)?;
+        let element = self.stack.phantom(name);
+        self.stack.insert(element)?;
         self.mode = mode;
         Some(Step::Again)
     }
 
+    #[expect(
+        clippy::too_many_lines,
+        reason = "a list, one rule for each kind of element"
+    )]
     fn start_in_body(&mut self, kind: Kind, tag: Tag) -> Plain {
         match kind {
             Kind::Html | Kind::Frameset | Kind::Plaintext | Kind::Math | Kind::Gone => {
                 return None;
             }
             Kind::Body => {
-                if let Some(&body) = self.open.get(1).filter(|it| it.kind == Kind::Body) {
-                    self.merge(body, tag)?;
+                if let Some(&body) = self.stack.open.get(1).filter(|it| it.kind == Kind::Body) {
+                    self.stack.merge(body, tag)?;
                 }
             }
             Kind::Meta
@@ -211,103 +219,104 @@ impl Nesting<'_> {
             | Kind::Script
             | Kind::Template => return self.start_in_head(kind, tag),
             Kind::Block | Kind::P => {
-                self.close_p_in_button_scope();
-                self.insert(tag)?;
+                self.stack.close_p_in_button_scope();
+                self.stack.insert(tag)?;
             }
             Kind::Heading => {
-                self.close_p_in_button_scope();
-                if self.has_open_of(set::HEADINGS) {
-                    self.pop();
+                self.stack.close_p_in_button_scope();
+                if self.stack.has_open_of(set::HEADINGS) {
+                    self.stack.pop();
                 }
-                self.insert(tag)?;
+                self.stack.insert(tag)?;
             }
             Kind::Pre => {
-                self.close_p_in_button_scope();
-                self.insert(tag)?;
+                self.stack.close_p_in_button_scope();
+                self.stack.insert(tag)?;
                 self.ignores_line_feed = true;
             }
             Kind::Form => {
                 if self.form.is_none() {
-                    self.close_p_in_button_scope();
-                    self.form = Some(self.insert(tag)?);
+                    self.stack.close_p_in_button_scope();
+                    self.form = Some(self.stack.insert(tag)?);
                 }
             }
             Kind::Li | Kind::Dd => self.start_item(kind, tag)?,
             Kind::Button => {
-                if self.has_kind_in_scope(set::SCOPE, Kind::Button) {
-                    self.generate_implied_end_tags(|_| false);
-                    self.pop_until_kind(Kind::Button);
+                if self.stack.has_kind_in_scope(set::SCOPE, Kind::Button) {
+                    self.stack.generate_implied_end_tags(|_| false);
+                    self.stack.pop_until_kind(Kind::Button);
                 }
-                self.reconstruct_formatting()?;
-                self.insert(tag)?;
+                self.stack.reconstruct_formatting()?;
+                self.stack.insert(tag)?;
             }
             Kind::A => {
-                self.end_of_a()?;
-                self.reconstruct_formatting()?;
-                self.insert_formatting(tag)?;
+                self.stack.end_of_a()?;
+                self.stack.reconstruct_formatting()?;
+                self.stack.insert_formatting(tag)?;
             }
             Kind::Format => {
-                self.reconstruct_formatting()?;
-                self.insert_formatting(tag)?;
+                self.stack.reconstruct_formatting()?;
+                self.stack.insert_formatting(tag)?;
             }
             Kind::Nobr => {
-                self.reconstruct_formatting()?;
-                if self.has_kind_in_scope(set::SCOPE, Kind::Nobr) {
-                    self.adoption_agency(tag.name)?;
-                    self.reconstruct_formatting()?;
+                self.stack.reconstruct_formatting()?;
+                if self.stack.has_kind_in_scope(set::SCOPE, Kind::Nobr) {
+                    self.stack.adoption_agency(tag.name)?;
+                    self.stack.reconstruct_formatting()?;
                 }
-                self.insert_formatting(tag)?;
+                self.stack.insert_formatting(tag)?;
             }
             Kind::Marked => {
-                self.reconstruct_formatting()?;
-                self.insert(tag)?;
-                self.formats.push(MARKER);
+                self.stack.reconstruct_formatting()?;
+                self.stack.insert(tag)?;
+                self.stack.mark_formatting();
             }
             Kind::Table => self.start_table(tag)?,
             Kind::Void | Kind::Br | Kind::Image => {
-                self.reconstruct_formatting()?;
-                self.insert_empty(tag)?;
+                self.stack.reconstruct_formatting()?;
+                self.stack.insert_empty(tag)?;
             }
             Kind::Input => {
-                if self.has_kind_in_scope(set::SCOPE, Kind::Select) {
-                    self.pop_until_kind(Kind::Select);
+                if self.stack.has_kind_in_scope(set::SCOPE, Kind::Select) {
+                    self.stack.pop_until_kind(Kind::Select);
                 }
-                self.reconstruct_formatting()?;
-                self.insert_empty(tag)?;
+                self.stack.reconstruct_formatting()?;
+                self.stack.insert_empty(tag)?;
             }
             Kind::Param => {
-                self.insert_empty(tag)?;
+                self.stack.insert_empty(tag)?;
             }
             Kind::Hr => {
-                self.close_p_in_button_scope();
-                if self.has_kind_in_scope(set::SCOPE, Kind::Select) {
-                    self.generate_implied_end_tags(|_| false);
+                self.stack.close_p_in_button_scope();
+                if self.stack.has_kind_in_scope(set::SCOPE, Kind::Select) {
+                    self.stack.generate_implied_end_tags(|_| false);
                 }
-                self.insert_empty(tag)?;
+                self.stack.insert_empty(tag)?;
             }
             Kind::Textarea => {
-                self.insert(tag)?;
+                self.stack.insert(tag)?;
                 self.ignores_line_feed = true;
             }
             Kind::Xmp => {
-                self.close_p_in_button_scope();
-                self.reconstruct_formatting()?;
-                self.insert(tag)?;
+                self.stack.close_p_in_button_scope();
+                self.stack.reconstruct_formatting()?;
+                self.stack.insert(tag)?;
             }
             Kind::Unread => {
-                self.insert(tag)?;
+                self.stack.insert(tag)?;
             }
             Kind::Select | Kind::Option | Kind::Optgroup => self.start_choice(kind, tag)?,
             Kind::Rb | Kind::Rtc | Kind::Rp => {
-                if self.has_kind_in_scope(set::SCOPE, Kind::Ruby) {
+                if self.stack.has_kind_in_scope(set::SCOPE, Kind::Ruby) {
                     let keeps = kind == Kind::Rp;
-                    self.generate_implied_end_tags(|it| keeps && it.kind == Kind::Rtc);
+                    self.stack
+                        .generate_implied_end_tags(|it| keeps && it.kind == Kind::Rtc);
                 }
-                self.insert(tag)?;
+                self.stack.insert(tag)?;
             }
             Kind::Svg if tag.is_self_closing => {
-                self.reconstruct_formatting()?;
-                self.insert_empty(tag)?;
+                self.stack.reconstruct_formatting()?;
+                self.stack.insert_empty(tag)?;
             }
             Kind::Caption
             | Kind::Cell
@@ -318,82 +327,64 @@ impl Nesting<'_> {
             | Kind::Section
             | Kind::Unplaced => {}
             Kind::Svg | Kind::Noscript | Kind::Ruby | Kind::Ordinary => {
-                self.reconstruct_formatting()?;
-                self.insert(tag)?;
+                self.stack.reconstruct_formatting()?;
+                self.stack.insert(tag)?;
             }
         }
         Some(())
     }
 
-    /// Whether this is `<input type=hidden>`.
-    fn is_hidden(&self, tag: Tag) -> bool {
-        let kind = self.attribute(tag, "type");
-        kind.is_some_and(|kind| kind.eq_ignore_ascii_case("hidden"))
-    }
-
     fn start_item(&mut self, kind: Kind, tag: Tag) -> Plain {
-        let is_like = |of: Kind| of == kind;
-        for element in self.open.iter().rev() {
-            if is_like(element.kind) {
+        for element in self.stack.open.iter().rev() {
+            if element.kind == kind {
                 let name = element.name;
-                self.generate_implied_end_tags(|it| it.name == name);
-                self.pop_until(|it| it.name == name);
+                self.stack.generate_implied_end_tags(|it| it.name == name);
+                self.stack.pop_until(|it| it.name == name);
                 break;
             }
-            let is_passed = element.kind == Kind::P || self.is_plain_block(element.name);
+            let is_passed = element.kind == Kind::P || self.stack.is_plain_block(element.name);
             if element.sets & set::SPECIAL != 0 && !is_passed {
                 break;
             }
         }
-        self.close_p_in_button_scope();
-        self.insert(tag)?;
+        self.stack.close_p_in_button_scope();
+        self.stack.insert(tag)?;
         Some(())
     }
 
-    /// Whether this is `address` or `div`.
-    fn is_plain_block(&self, name: u32) -> bool {
-        matches!(self.local(name), "address" | "div")
-    }
-
     fn start_choice(&mut self, kind: Kind, tag: Tag) -> Plain {
-        if self.has_kind_in_scope(set::SCOPE, Kind::Select) {
+        if self.stack.has_kind_in_scope(set::SCOPE, Kind::Select) {
             match kind {
                 Kind::Select => {
-                    self.pop_until_kind(Kind::Select);
+                    self.stack.pop_until_kind(Kind::Select);
                     return Some(());
                 }
                 Kind::Option => {
-                    self.generate_implied_end_tags(|it| it.kind == Kind::Optgroup);
+                    self.stack
+                        .generate_implied_end_tags(|it| it.kind == Kind::Optgroup);
                 }
-                _ => self.generate_implied_end_tags(|_| false),
+                _ => self.stack.generate_implied_end_tags(|_| false),
             }
-        } else if kind != Kind::Select && self.has_open(Kind::Option) {
-            self.pop();
+        } else if kind != Kind::Select && self.stack.has_open(Kind::Option) {
+            self.stack.pop();
         }
-        self.reconstruct_formatting()?;
-        self.insert(tag)?;
+        self.stack.reconstruct_formatting()?;
+        self.stack.insert(tag)?;
         Some(())
     }
 
     fn start_table(&mut self, tag: Tag) -> Plain {
-        if self.has_p() {
+        if self.stack.has_p() {
             match self.has_quirks {
                 Some(true) => {}
-                Some(false) => self.close_p(),
+                Some(false) => self.stack.close_p(),
                 None => return None,
             }
         }
-        self.insert(tag)?;
+        self.stack.insert(tag)?;
         self.mode = Mode::InTable;
         Some(())
     }
-}
-
-/// What follows a step of the rules.
-enum Step {
-    Done,
-    /// The tag is to be taken again in another mode.
-    Again,
 }
 
 /// Whether these belong into a head.
