@@ -272,6 +272,9 @@ mod tests {
         fn trim(&self, log: &str, through: u64) -> Result<()> {
             self.0.trim(log, through)
         }
+        fn bytes(&self, log: &str) -> Result<u64> {
+            self.0.bytes(log)
+        }
         fn row(&self, name: &str) -> Result<Option<(u64, Vec<u8>)>> {
             self.0.row(name)
         }

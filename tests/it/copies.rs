@@ -299,7 +299,6 @@ fn what_only_a_lost_disk_had_is_fetched_again() {
     let place = tempfile::tempdir().expect("there is a directory for temporary files");
     alone(&place.path().join("alone"), &web);
     let cluster = Cluster::new(place.path(), [web.url(0, "/")]);
-    let engine = &cluster.engine;
     let start = |name| cluster.start(name);
     web.hold_after(200);
     let (a, b) = (start("a"), start("b"));

@@ -3,27 +3,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::thread;
 
-use gleaner::broker::{Broker, Memory};
-use gleaner::cluster::{Worker, WorkerOptions};
 use gleaner::dedup::{Tier, shard_of};
 use gleaner::engine::{PageRecord, StoppedCrawl};
-use gleaner::frontier::Shards;
 use gleaner::rows::cluster::Head;
 use gleaner::rows::{PAGES, Raced};
 use gleaner::store::{Store, Table, for_each};
-use gleaner::url::{HostKey, Secret, UrlId, parse};
-use gleaner::{Crawl, Ending, RunLimits, StopHandle};
+use gleaner::url::UrlId;
 
 use crate::audit::simhash;
-use crate::following::options;
 use crate::run::{gleaner, log, run};
 use crate::web::{ClusterOptions, Kind, Web, cluster_web};
-use crate::workers::TIMES;
+use crate::workers::{Cluster, SHARDS, alone};
 
-const SHARDS: u16 = 4;
 const HOSTS: usize = 12;
 /// Where these hosts are: three of them belong to each shard.
 const NET: u8 = 4;
@@ -137,45 +129,16 @@ fn duplicates_of_other_shards_are_found_as_by_one_machine() {
     let near = near.flat_map(|(cluster, _)| cluster);
     let near: BTreeSet<String> = near.map(|(host, path)| web.url(*host, path)).collect();
     let place = tempfile::tempdir().expect("there is a directory for temporary files");
-    let seed = parse(&web.url(0, "/")).expect("a URL");
-    let stop = StopHandle::new();
     let directory = place.path().join("alone");
-    let mut alone = Crawl::open(&directory, options()).expect("it begins");
-    alone
-        .add_seeds([seed.clone()], &stop)
-        .expect("the seed is admitted");
-    let summary = alone.run_blocking(&RunLimits::default(), &stop);
-    assert_eq!(summary.expect("it ends well").ending, Ending::Drained);
+    alone(&directory, &web);
     let mut expected = Found::default();
     expected.add(&directory);
 
-    let engine = Memory::start(1 << 20);
+    let cluster = Cluster::new(place.path(), [web.url(0, "/")]);
     let names = ["a", "b"];
-    let workers = names.map(|name| {
-        let seed = seed.clone();
-        let options = WorkerOptions {
-            name: name.to_owned(),
-            machine: name.to_owned(),
-            directory: place.path().join(name),
-            shards: SHARDS,
-            copies: 2,
-            times: TIMES,
-            secret: Secret::from_bytes([7; Secret::LEN]),
-            crawl: options(),
-            library: 1_000_000,
-            seeds: Arc::new(move |shard| {
-                let shards = Shards::new(shard, SHARDS).expect("there is such a shard");
-                let own = Some(seed.clone()).filter(|seed| shards.is_own(&HostKey::of(seed)));
-                own.into_iter().map(Into::into).collect()
-            }),
-        };
-        let broker = Arc::new(engine.connect()) as Arc<dyn Broker>;
-        let worker = Worker::join(broker, options).expect("it can join");
-        thread::spawn(move || worker.run(&StopHandle::new()))
-    });
+    let workers = names.map(|name| cluster.start(name));
     for worker in workers {
-        let ended = worker.join().expect("its thread does not panic");
-        ended.expect("it ends well");
+        worker.end();
     }
     let shards = owned(place.path(), &names);
     let mut found = Found::default();

@@ -31,6 +31,7 @@ fn known(owns: u16, pages: u64, follows: (u16, u64), time: i64) -> Known {
     let mut counts = Counts {
         sent: vec![0, 0],
         received: vec![0, 0],
+        ..Counts::default()
     };
     counts.sent[other] = 5;
     counts.received[other] = 4;
