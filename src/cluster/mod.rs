@@ -5,7 +5,7 @@
 //! which shard is said by rows of the engine (`rows`); each worker says once a second that it is
 //! there, and takes over what has no owner any more (`membership`), so that each owns as many as
 //! any other (`assignment`). A `worker` is a process that does so. The log of a shard is kept as
-//! far as a copy lacks it (`copies`); one that lacks more is made out of the owner's (`copier`).
+//! far as a copy lacks it (`copies`); one that lacks more is made out of the owner's.
 //! What is done about a worker that does not come back is in `forget`, and about an engine without
 //! its data in `restore`.
 //! Links from one shard to another go through logs of the engine too (`exchange`), and so does what
@@ -19,10 +19,8 @@
 mod assignment;
 mod bulletins;
 mod check;
-mod copier;
 mod copies;
 mod exchange;
-mod follower;
 mod forget;
 mod log;
 mod membership;

@@ -13,9 +13,9 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::PAGES;
-use super::foreign::ForeignOriginal;
 use super::page_record::{Fate, PageRecord};
 use super::rank::{Claim, Merits, Rank};
+use super::shards::ForeignOriginal;
 use crate::dedup::{Document, DocumentId, shard_of};
 use crate::store::{Result, Store, Table, keys};
 use crate::url::{self, Identity, Site, UrlId};

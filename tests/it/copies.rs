@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use gleaner::broker::{Broker, Memory};
 use gleaner::cluster::{RestoreError, ShardLog, enter, forget_worker, offer, restore};
+use gleaner::dedup::shard_of;
 use gleaner::engine::{
     Bodies, CopySource, CopyStep, Copying, FollowStep, Following, PageRecord, body_place,
 };
@@ -264,7 +265,7 @@ fn a_worker_that_is_cut_off_is_taken_over_from() {
     check(&cluster.fetched(&["a", "b"]), &expected);
 }
 
-/// The URLs of a worker's shards whose bodies can be read there.
+/// The URLs of a shard whose bodies can be read there, and of those that repeat pages of others.
 fn readable(data: &Path) -> BTreeSet<String> {
     let store = Embedded::open(&data.join("store"), &store::Options::default());
     let store = store.expect("nobody else has it");
@@ -274,7 +275,9 @@ fn readable(data: &Path) -> BTreeSet<String> {
         let page: PageRecord = store::decode(Table::Pages, row)?;
         let id = UrlId::from_bytes(key.try_into().expect("keys are ids"));
         let place = body_place(&store, id, &page).expect("rows can be read");
-        if place.is_some_and(|place| bodies.read(&place).is_ok()) {
+        // That of another shard has its own page there.
+        let is_elsewhere = page.duplicate().is_some_and(|it| shard_of(it.of).is_some());
+        if is_elsewhere || place.is_some_and(|place| bodies.read(&place).is_ok()) {
             let path = page.url.split('?').next().unwrap_or_default();
             readable.insert(path.to_owned());
         }

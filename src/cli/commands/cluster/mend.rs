@@ -7,8 +7,8 @@ use anyhow::Context as _;
 use clap::Args;
 
 use super::Target;
+use super::names::names;
 use crate::cli::Failure;
-use crate::cli::commands::crawl::worker::names;
 use crate::cli::output;
 use crate::cli::words::count;
 use crate::cluster::{self, Times, offer};

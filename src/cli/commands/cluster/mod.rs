@@ -4,6 +4,7 @@
 mod check;
 mod create;
 mod mend;
+pub(in crate::cli::commands) mod names;
 mod status;
 mod steer;
 

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::page_record::{Fate, Judgement, PageRecord};
 use crate::dedup::{Document, DocumentId, Similarity, Tier};
+use crate::rows::page_record::{Fate, Judgement, PageRecord};
 use crate::store::{Batch, Result, Store, Table, decode, encode, for_each, keys};
 use crate::url::UrlId;
 

@@ -1,5 +1,5 @@
-//! Follows a shard: applies what its log has to a directory of this worker, and makes that directory
-//! out of the owner's where the log does not have any more what it lacks.
+//! Follows a shard: applies what its log has to a directory of this worker, and makes that
+//! directory out of the owner's where the log does not have any more what it lacks.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use super::copier::Taker;
-use super::copies::{Copies, Copy};
-use super::log::ShardLog;
+use super::{Copies, Copy};
 use crate::broker::Broker;
+use crate::cluster::log::ShardLog;
 use crate::engine::{self, Copying, FollowStep, Following, Options};
 use crate::store::{self, CommitLog};
 
@@ -18,23 +18,23 @@ use crate::store::{self, CommitLog};
 const FOLLOWER_WAITS: Duration = Duration::from_millis(50);
 
 /// The position of a follower that has no copy to follow with.
-pub(super) const NO_COPY: u64 = u64::MAX;
+pub(in crate::cluster) const NO_COPY: u64 = u64::MAX;
 
 /// What follows a shard on a thread of its own.
-pub(super) struct Follower {
-    pub(super) shard: u16,
-    pub(super) broker: Arc<dyn Broker>,
-    pub(super) copies: Copies,
-    pub(super) log: Arc<ShardLog>,
-    pub(super) directory: PathBuf,
-    pub(super) options: Options,
-    pub(super) position: Arc<AtomicU64>,
-    pub(super) ended: Receiver<()>,
+pub(in crate::cluster) struct Follower {
+    pub(in crate::cluster) shard: u16,
+    pub(in crate::cluster) broker: Arc<dyn Broker>,
+    pub(in crate::cluster) copies: Copies,
+    pub(in crate::cluster) log: Arc<ShardLog>,
+    pub(in crate::cluster) directory: PathBuf,
+    pub(in crate::cluster) options: Options,
+    pub(in crate::cluster) position: Arc<AtomicU64>,
+    pub(in crate::cluster) ended: Receiver<()>,
 }
 
 impl Follower {
     /// Follows until it is asked to end.
-    pub(super) fn run(self) -> Result<(), engine::Error> {
+    pub(in crate::cluster) fn run(self) -> Result<(), engine::Error> {
         loop {
             let reason = match self.follow() {
                 Err(engine::Error::Store(store::Error::Outdated { reason })) => reason,

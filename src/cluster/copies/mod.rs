@@ -5,40 +5,45 @@
 //! back. What a log may keep is bounded: beyond that the copy that has read least is dropped, and
 //! is made anew when its worker is back (`copier`).
 
+mod copier;
+mod follower;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::rows::{Rows, change, read};
 use crate::broker::{Broker, Result};
+use crate::cluster::rows::{Rows, change, read};
 use crate::engine::{CopyCursor, CopyId};
+pub(super) use copier::Giver;
+pub(super) use follower::{Follower, NO_COPY};
 
 /// Bytes that the log of a shard may have before the slowest copy is dropped.
 pub const LOG_MAX: u64 = 4 << 30;
 
 /// A copy of a shard.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Copy {
+pub(in crate::cluster) struct Copy {
     /// Position in the log up to which it had read when this was written. While it follows, the
     /// beats of its worker say more.
-    pub(super) position: u64,
+    pub(in crate::cluster) position: u64,
     /// What it is to be given of the owner's.
-    pub(super) wish: Option<Wish>,
+    pub(in crate::cluster) wish: Option<Wish>,
 }
 
 /// What a copy that is being made is to be given next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Wish {
+pub(in crate::cluster) struct Wish {
     /// Drawn by each process that makes it: what was on its way to another one is given again.
-    pub(super) process: [u8; 8],
-    pub(super) id: CopyId,
-    pub(super) next: CopyCursor,
+    pub(in crate::cluster) process: [u8; 8],
+    pub(in crate::cluster) id: CopyId,
+    pub(in crate::cluster) next: CopyCursor,
 }
 
 /// The copies of a shard, as a worker sees them.
 #[derive(Clone)]
-pub(super) struct Copies {
+pub(in crate::cluster) struct Copies {
     broker: Arc<dyn Broker>,
     rows: Rows,
     shard: u16,
@@ -51,7 +56,7 @@ fn row(shard: u16) -> String {
 }
 
 impl Copies {
-    pub(super) fn new(broker: Arc<dyn Broker>, shard: u16, worker: &str) -> Self {
+    pub(in crate::cluster) fn new(broker: Arc<dyn Broker>, shard: u16, worker: &str) -> Self {
         Self {
             rows: Rows::new(Arc::clone(&broker)),
             broker,
@@ -62,12 +67,12 @@ impl Copies {
 
     /// Returns all copies but the owner's, by their workers. One of a worker that owned the shard
     /// before is among them.
-    pub(super) fn read(&self) -> Result<BTreeMap<String, Copy>> {
+    pub(in crate::cluster) fn read(&self) -> Result<BTreeMap<String, Copy>> {
         Ok(read(&*self.broker, &row(self.shard))?.1)
     }
 
     /// Says how this worker's copy is.
-    pub(super) fn put(&self, copy: &Copy) -> Result<()> {
+    pub(in crate::cluster) fn put(&self, copy: &Copy) -> Result<()> {
         self.change(|copies| {
             let before = copies.insert(self.worker.clone(), copy.clone());
             before.as_ref() != Some(copy)
@@ -75,7 +80,7 @@ impl Copies {
     }
 
     /// Says that this worker has none any more.
-    pub(super) fn leave(&self) -> Result<()> {
+    pub(in crate::cluster) fn leave(&self) -> Result<()> {
         self.change(|copies| copies.remove(&self.worker).is_some())
     }
 
@@ -87,7 +92,7 @@ impl Copies {
     /// Removes from the log of the shard what its owner, this worker, does not need any more behind
     /// `through`, as far as no copy does. If that leaves more than `most` bytes, the copies that
     /// have read least are dropped, one after the other.
-    pub(super) fn trim(&self, log: &str, through: u64, most: u64) -> Result<()> {
+    pub(in crate::cluster) fn trim(&self, log: &str, through: u64, most: u64) -> Result<()> {
         loop {
             let mut slowest: Option<(u64, String, Copy)> = None;
             for (worker, copy) in self.read()? {

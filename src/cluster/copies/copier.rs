@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use super::copies::{Copies, Copy, Wish};
-use super::rows::drawn;
+use super::{Copies, Copy, Wish};
 use crate::broker::{self, Broker};
+use crate::cluster::rows::drawn;
 use crate::engine::{self, CopyChunk, CopyCursor, CopySource, CopyStep, Copying, Options};
 
 /// Bytes that are on their way to a copy at most, one part aside.
@@ -46,7 +46,7 @@ fn longer(wait: Duration) -> Duration {
 }
 
 /// The owner of a shard, as far as others make copies of it.
-pub(super) struct Giver {
+pub(in crate::cluster) struct Giver {
     broker: Arc<dyn Broker>,
     copies: Copies,
     source: CopySource,
@@ -124,7 +124,7 @@ impl From<broker::Error> for Trouble {
 }
 
 impl Giver {
-    pub(super) fn new(
+    pub(in crate::cluster) fn new(
         broker: Arc<dyn Broker>,
         shard: u16,
         copies: Copies,
@@ -142,7 +142,7 @@ impl Giver {
     }
 
     /// Gives until the crawl of the shard is over.
-    pub(super) fn run(mut self, ended: &Receiver<()>) {
+    pub(in crate::cluster) fn run(mut self, ended: &Receiver<()>) {
         let mut wait = BUSY;
         while goes_on(ended, wait) {
             wait = match self.turn() {
@@ -219,7 +219,7 @@ impl Giver {
 }
 
 /// A worker that makes a copy of a shard.
-pub(super) struct Taker {
+pub(in crate::cluster) struct Taker {
     broker: Arc<dyn Broker>,
     copies: Copies,
     log: String,
@@ -233,7 +233,11 @@ pub(super) struct Taker {
 }
 
 impl Taker {
-    pub(super) fn new(broker: Arc<dyn Broker>, shard: u16, copies: Copies) -> broker::Result<Self> {
+    pub(in crate::cluster) fn new(
+        broker: Arc<dyn Broker>,
+        shard: u16,
+        copies: Copies,
+    ) -> broker::Result<Self> {
         Ok(Self {
             broker,
             copies,
@@ -246,7 +250,7 @@ impl Taker {
     }
 
     /// Takes until the copy is complete. Returns `false` if it was asked to end before.
-    pub(super) fn run(
+    pub(in crate::cluster) fn run(
         mut self,
         copying: &mut Copying,
         options: &Options,

@@ -1,0 +1,7 @@
+//! What the rows of a crawl that is one shard of several say of other shards and other disks.
+
+mod foreign;
+mod keepers;
+
+pub use foreign::{ForeignOriginal, Raced};
+pub use keepers::Keeper;
