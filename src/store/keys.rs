@@ -70,7 +70,8 @@ pub mod meta {
     /// Prefix of the URLs of pages of other shards that lead to URLs of this one, by URL id (16
     /// bytes).
     pub const FOREIGN_PAGE: &[u8] = b"foreign-page/";
-    /// Prefix of the originals of other shards that pages of this one repeat, by document (8 bytes).
+    /// Prefix of the originals of other shards that pages of this one repeat, by document (8
+    /// bytes).
     pub const FOREIGN_ORIGINAL: &[u8] = b"foreign-original/";
     /// Prefix of what pages of their own are the same as, of which another shard had committed one
     /// before either could know, by URL id (16 bytes).
