@@ -1,4 +1,5 @@
-//! The library of a worker, which is filled from the log of what all shards tell of their documents.
+//! The library of a worker, which is filled from the log of what all shards tell of their
+//! documents.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -112,7 +113,7 @@ fn fill(library: &Library, broker: &dyn Broker, ends: &AtomicBool) -> Result<(),
             }
         }
     }
-    library.checkpoint()
+    Ok(library.checkpoint()?)
 }
 
 /// Returns the next bulletin, and its position.

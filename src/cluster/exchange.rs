@@ -16,9 +16,9 @@ use tokio::runtime::Builder;
 use super::bulletins::BULLETINS;
 use super::seed_list;
 use crate::broker::{self, Broker};
+use crate::engine::Lease;
 use crate::engine::exchange::{Courier, Crier, HandInError, Heard, Look, Parcel, Post};
-use crate::engine::library::Library;
-use crate::engine::{self, Lease};
+use crate::engine::library::{Library, LibraryError};
 
 /// Bytes of a parcel, as long as it is more than one message.
 const PARCEL: usize = 64 << 10;
@@ -341,7 +341,7 @@ enum Trouble {
     /// The engine does not do what it is asked for.
     Engine(broker::Error),
     /// The library cannot be read.
-    Library(engine::Error),
+    Library(LibraryError),
 }
 
 impl From<broker::Error> for Trouble {

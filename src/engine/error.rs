@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::hold::TooManyHeld;
+use super::library::LibraryError;
 use super::messages::{Over, Stopped};
 use super::open::{DirectoryError, MemoryPlan};
 use crate::frontier::Shards;
@@ -148,6 +149,16 @@ pub enum Error {
     /// A bug in gleaner.
     #[error("internal error: {0}; committed data is safe. Please report this as a bug")]
     Internal(String),
+}
+
+impl From<LibraryError> for Error {
+    fn from(error: LibraryError) -> Self {
+        match error {
+            LibraryError::Store(error) => error.into(),
+            LibraryError::Runs(error) => error.into(),
+            LibraryError::Documents(error) => error.into(),
+        }
+    }
 }
 
 impl Error {

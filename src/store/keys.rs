@@ -81,7 +81,8 @@ pub mod meta {
     /// Position in the list of seeds of a crawl of several shards up to which this one has admitted
     /// them (a number).
     pub const SEEDS_THROUGH: &[u8] = b"seeds-through";
-    /// Prefix of the originals of other shards that pages of this one repeat, by document (8 bytes).
+    /// Prefix of the originals of other shards that pages of this one repeat, by document (8
+    /// bytes).
     pub const FOREIGN_ORIGINAL: &[u8] = b"foreign-original/";
     /// Prefix of what pages of their own are the same as, of which another shard had committed one
     /// before either could know, by URL id (16 bytes).

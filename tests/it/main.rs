@@ -39,7 +39,8 @@
 //! - `hearsay`: what one site says of another.
 //! - `shards`: a crawl of several shards, against one on a single machine.
 //! - `traps`, `learn`: webs without end, and what a crawl learns of hosts.
-//! - `clusters`: the duplicates of a crawl, beside it and after it. `mirrors`: of one that workers share.
+//! - `clusters`: the duplicates of a crawl, beside it and after it. `mirrors`: of one that workers
+//!   share.
 //! - `dedup`, `dedup_kept`, `weights`: corpora that others crawled.
 //! - `widening`: settings that let a crawl go further than before.
 //! - `known`: what earlier crawls know.

@@ -30,8 +30,8 @@ struct Found {
     duplicates: BTreeMap<String, (Tier, String)>,
     /// Pages of their own that another shard had stored too, and that one.
     raced: BTreeMap<String, String>,
-    /// Duplicates of originals of another shard.
-    across: usize,
+    /// Duplicates of originals of another shard, as they were requested.
+    across: BTreeSet<String>,
 }
 
 fn bare(url: &str) -> String {
@@ -60,7 +60,9 @@ impl Found {
                 "{} repeats what is gone",
                 page.url
             );
-            self.across += usize::from(shard_of(duplicate.of).is_some());
+            if shard_of(duplicate.of).is_some() {
+                self.across.insert(page.url.clone());
+            }
             let found = (duplicate.tier, bare(&head.page.url));
             self.duplicates.insert(bare(&page.url), found);
         } else if page.original().is_some() {
@@ -140,13 +142,14 @@ fn duplicates_of_other_shards_are_found_as_by_one_machine() {
     for worker in workers {
         worker.end();
     }
+    check_cost(&engine, expected.unique.len());
     let shards = owned(place.path(), &names);
     let mut found = Found::default();
     for shard in &shards {
         found.add(shard);
     }
     // Most originals are in another shard.
-    assert!(found.across > 40, "{}", found.across);
+    assert!(found.across.len() > 40, "{}", found.across.len());
     let (exact, of_near) = parted(found.clusters(), &near);
     let (expected_exact, expected_near) = parted(expected.clusters(), &near);
     assert!(expected_exact.len() > 10, "{}", expected_exact.len());
@@ -172,12 +175,22 @@ fn duplicates_of_other_shards_are_found_as_by_one_machine() {
     check_commands(&shards, &found);
 }
 
+/// What all shards tell is some kilobytes for each page of its own.
+fn check_cost(engine: &Memory, pages: usize) {
+    let (mut at, mut bytes, mut messages) = (0, 0, 0);
+    while let Ok(Some((next, message))) = engine.message_after("docs", at) {
+        (at, bytes, messages) = (next, bytes + message.len(), messages + 1);
+    }
+    println!("{bytes} bytes in {messages} bulletins for {pages} pages of their own");
+    assert!(bytes / pages < 4_000, "{bytes} for {pages}");
+}
+
 /// What commands tell of each shard's directory by itself.
 fn check_commands(shards: &[PathBuf], found: &Found) {
     let (mut members, mut raced) = (0, 0);
     for shard in shards {
         let shard = shard.to_str().expect("a path in Unicode");
-        let lines = run(gleaner(&["dups", "--data-dir", shard, "--json"])).expect(0);
+        let lines = run(gleaner(&["dups", "--data-dir", shard])).expect(0);
         for cluster in lines.json_lines() {
             for member in cluster["members"].as_array().expect("a list") {
                 members += 1;
@@ -191,6 +204,19 @@ fn check_commands(shards: &[PathBuf], found: &Found) {
     }
     assert_eq!(members, found.duplicates.len());
     assert_eq!(raced, found.raced.len() as u64);
+    let of = Shards::new(0, SHARDS).expect("there is such a shard");
+    for url in found.across.iter().take(2) {
+        let shard = of.of(&HostKey::of(&parse(url).expect("a URL")));
+        let shard = shards[usize::from(shard)].to_str().expect("Unicode");
+        let why = run(gleaner(&["why", url, "--data-dir", shard, "--json"])).expect(0);
+        let visit = &why.json()["visit"];
+        let original = visit["original"].as_str().expect("a URL");
+        let elsewhere = &visit["original_elsewhere"];
+        let expected = of.of(&HostKey::of(&parse(original).expect("a URL")));
+        assert_eq!(elsewhere["shard"], expected);
+        let record = elsewhere["record"].as_str().expect("an id");
+        assert!(record.starts_with("<urn:uuid:"), "{record}");
+    }
     // The lines of the log name originals of other shards too.
     let lines = shards.iter().flat_map(|shard| log(shard));
     for line in lines.filter(|line| line.verdict.name() == "raw") {

@@ -29,7 +29,7 @@ use super::judge::Judge;
 use super::lookups::Lookups;
 use super::placing::Placing;
 use super::shelf::Shelf;
-use super::write_set::WriteSet;
+use super::write_set::{WriteSet, take_exchanging};
 use crate::archive::{Archive, StorePolicy};
 use crate::dedup::Rules;
 use crate::engine::admission::{Gate, LISTED_PER_COMMIT, queue_listed, settle_sitemap};
@@ -212,7 +212,7 @@ impl Committer {
                     }
                     Vec::new()
                 }
-                Entry::Heard(heard) => self.hear(*heard, now)?,
+                Entry::Heard(heard) => hearing::hear(self, *heard, now)?,
                 Entry::Known(known) => self.commit_known(known, now)?,
                 Entry::Earlier(part) => {
                     let set = self.collect(now, |judge, group| {
@@ -461,7 +461,7 @@ impl Committer {
             .put(Table::Meta, keys::meta::TIME, encode(&set.now));
         let is_first = sequence == 1;
         let saved = add_saved(&self.saved.borrow(), &set.saved, is_first, &mut set.batch);
-        let exchanging = set.take_exchanging()?;
+        let exchanging = take_exchanging(&mut set)?;
         let exchanged = self.exchange.write(exchanging, &mut set.batch);
         let mut prepared = set.prepare()?;
         happened.append(&mut prepared.happened);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use self::forms::Forms;
 use super::group::{Committed, Group};
+use super::write_set::foreign_original;
 use crate::dedup::own::OwnLines;
 use crate::dedup::{
     Fingerprints, Found, Ineligible, Originals, Profile, Repeat, Rules, Similarity, Tier, Verdict,
@@ -339,7 +340,7 @@ fn has_room(
         return Ok(Some(false));
     }
     let stored_members = if shard_of(repeat.original.id).is_some() {
-        &mut group.set.foreign_original(&repeat.original)?.stored_members
+        &mut foreign_original(&mut group.set, &repeat.original)?.stored_members
     } else {
         let Some(page) = group.set.page(repeat.original.url_id)? else {
             return Ok(Some(false));

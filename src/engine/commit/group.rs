@@ -61,7 +61,7 @@ impl<'a> Group<'a> {
     pub(crate) fn document(&self, id: DocumentId) -> Result<Option<Arc<Document>>, Error> {
         if shard_of(id).is_some() {
             return match &self.set.exchanged.documents {
-                Some(foreign) => foreign.library.read().document(id),
+                Some(foreign) => Ok(foreign.library.read().document(id)?),
                 None => Ok(None),
             };
         }
@@ -84,7 +84,7 @@ impl<'a> Group<'a> {
     pub(crate) fn own_lines(&self, document: &Document) -> Result<Option<OwnLines>, Error> {
         if shard_of(document.id).is_some() {
             return match &self.set.exchanged.documents {
-                Some(foreign) => foreign.library.read().own_lines(document.id),
+                Some(foreign) => Ok(foreign.library.read().own_lines(document.id)?),
                 None => Ok(None),
             };
         }

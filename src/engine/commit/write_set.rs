@@ -37,7 +37,7 @@ use crate::rows::{
 use crate::sites::SiteName;
 use crate::store::{Batch, Store, Table, decode, encode, keys};
 use crate::url::{HostKey, Site, UrlId};
-pub(crate) use exchanged::{Exchanged, Offered};
+pub(crate) use exchanged::{Exchanged, Offered, foreign_original, take_exchanging};
 use parked::Parked;
 pub(crate) use prepared::Prepared;
 use seeds::SeedRows;

@@ -90,8 +90,8 @@ impl Post {
         waiting(&*store, self.shards, (to, after), most_bytes)
     }
 
-    /// Returns what waits for all other shards behind number `after`, at most so many bytes, but one
-    /// notice at least if any waits. `library` is where it comes back. Reads the store, so it
+    /// Returns what waits for all other shards behind number `after`, at most so many bytes, but
+    /// one notice at least if any waits. `library` is where it comes back. Reads the store, so it
     /// blocks.
     pub fn waiting_notices(
         &self,
@@ -101,7 +101,7 @@ impl Post {
     ) -> Result<Option<Bulletin>, Error> {
         let store = self.store.upgrade().ok_or(Over)?;
         let own = (self.shards.own(), library.features());
-        waiting_notices(&*store, own, after, most_bytes)
+        Ok(waiting_notices(&*store, own, after, most_bytes)?)
     }
 
     /// Returns the position up to which the shard has heard what others tell. Reads the store, so

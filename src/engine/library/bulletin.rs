@@ -1,9 +1,8 @@
 //! Bulletins: what a shard tells all others of its documents, as it is carried: consecutive notices
 //! out of its outbox.
 
-use crate::engine::Error;
 use crate::rows::{Notice, Published};
-use crate::store::{Broken, Store, Table, decode, encode, keys, seal, unseal};
+use crate::store::{self, Broken, Store, Table, decode, encode, keys, seal, unseal};
 
 /// Version of the form in which bulletins are carried.
 const VERSION: u8 = 1;
@@ -89,7 +88,7 @@ pub(crate) fn waiting_notices(
     own: (u16, u64),
     after: u64,
     most_bytes: usize,
-) -> Result<Option<Bulletin>, Error> {
+) -> store::Result<Option<Bulletin>> {
     let (from, features) = own;
     let (_, gone) = sent_to_all(store)?;
     // Reading begins behind what has left, so that it does not walk over its tombstones.
@@ -115,7 +114,7 @@ pub(crate) fn waiting_notices(
 }
 
 /// Returns the number of the last notice, and of the last one that is no longer in the outbox.
-pub(crate) fn sent_to_all(store: &dyn Store) -> Result<(u64, u64), Error> {
+pub(crate) fn sent_to_all(store: &dyn Store) -> store::Result<(u64, u64)> {
     let row = store.get(Table::Meta, &keys::sent(keys::ALL))?;
     let row = row.map(|row| decode(Table::Meta, &row)).transpose()?;
     Ok(row.unwrap_or_default())
@@ -126,7 +125,7 @@ pub(crate) fn told_documents(
     store: &dyn Store,
     first: u64,
     through: u64,
-) -> Result<Vec<Published>, Error> {
+) -> store::Result<Vec<Published>> {
     let most = usize::try_from(through.saturating_sub(first) + 1).unwrap_or(usize::MAX);
     let (prefix, from) = (keys::outbox_to(keys::ALL), keys::outbox(keys::ALL, first));
     let mut documents = Vec::new();

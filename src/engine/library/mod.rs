@@ -5,11 +5,12 @@
 //! read that, by one thread. It can be lost: it is read anew then. What it says is never more than
 //! what was committed, because a shard tells of a document in the batch that commits it.
 //!
-//! Under `library/` of the worker's directory are documents and runs as in a crawl's directory, with
-//! numbers in the order of arrival, and a store with what of each document is its own. How far it
-//! is becomes durable with a checkpoint; what came behind is read again, under the same numbers.
+//! Under `library/` of the worker's directory are documents and runs as in a crawl's directory,
+//! with numbers in the order of arrival, and a store with what of each document is its own. How far
+//! it is becomes durable with a checkpoint; what came behind is read again, under the same numbers.
 
 mod bulletin;
+mod error;
 mod options;
 mod shelves;
 
@@ -21,13 +22,14 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub use bulletin::{Bulletin, BulletinError};
 pub(crate) use bulletin::{sent_to_all, told_documents, waiting_notices};
+use error::LibraryError as Error;
+pub use error::LibraryError;
 pub use options::LibraryOptions;
 use options::number_of;
 pub(crate) use options::seed_of;
 use shelves::Shelves;
 pub use shelves::Told;
 
-use super::Error;
 use crate::dedup::own::OwnLines;
 use crate::dedup::{self, Document, DocumentId, Features, Others};
 
@@ -66,7 +68,10 @@ impl Library {
             _ => {}
         }
         let shelves = Shelves::open(path, options)?;
-        let none = || Error::Internal("a new library is not empty".to_owned());
+        let none = || dedup::Error::Engine {
+            path: path.to_owned(),
+            why: "a new library is damaged".to_owned(),
+        };
         Ok(Self(RwLock::new(shelves.ok_or_else(none)?)))
     }
 

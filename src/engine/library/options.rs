@@ -25,8 +25,8 @@ pub struct LibraryOptions {
 }
 
 impl LibraryOptions {
-    /// Those of the crawl with this secret, whose shards have these features; each draws the seed of
-    /// these from the secret if `draws_seed`.
+    /// Those of the crawl with this secret, whose shards have these features; each draws the seed
+    /// of these from the secret if `draws_seed`.
     pub fn new(features: &Features, draws_seed: bool, secret: &Secret) -> Self {
         let mut features = features.clone();
         if draws_seed {

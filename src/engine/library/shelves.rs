@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::bulletin::{Bulletin, MAX_NOTICES};
+use super::error::LibraryError as Error;
 use super::options::{LibraryOptions, number_of};
 use crate::dedup::{
     self, Document, DocumentId, Documents, Index, Stored, Tier, foreign, postings, structures,
 };
-use crate::engine::Error;
 use crate::rows::{Notice, OwnPart, Published};
 use crate::runs::{self, Catalog, Runs};
 use crate::store::{self, Batch, Durability, Embedded, Store, Table, decode, encode, keys};

@@ -16,79 +16,81 @@ const MAX_RETURNED: u64 = 64;
 /// Maximum number of things told that are heard in one commit.
 const MAX_HEARD: usize = 64;
 
-impl Committer {
-    /// Compares documents that have come back with what stands before them, and takes in what
-    /// others tell. What was heard before is passed over.
-    pub(super) fn hear(&mut self, heard: Heard, now: Moment) -> Result<Vec<Receipt>, Error> {
-        let mut receipts = Vec::new();
-        if self.exchange.publishing.documents.is_none() {
-            return Ok(receipts);
-        }
-        let (sent, _) = self.exchange.counts().told;
-        let returned = heard.returned.min(sent);
-        while self.exchange.publishing.returned() < returned {
-            let first = self.exchange.publishing.returned() + 1;
-            let through = returned.min(first + MAX_RETURNED - 1);
-            let documents = told_documents(&*self.store, first, through)?;
-            receipts.extend(self.take_back(&documents, through, now)?);
-            self.pulse.beat();
-        }
-        let publishing = &self.exchange.publishing;
-        let is_next = heard.after <= publishing.heard() && publishing.heard() < heard.through;
-        if is_next {
-            receipts.extend(self.take_told(&heard, now)?);
-        }
-        Ok(receipts)
+/// Compares documents that have come back with what stands before them, and takes in what
+/// others tell. What was heard before is passed over.
+pub(super) fn hear(
+    committer: &mut Committer,
+    heard: Heard,
+    now: Moment,
+) -> Result<Vec<Receipt>, Error> {
+    let mut receipts = Vec::new();
+    if committer.exchange.publishing.documents.is_none() {
+        return Ok(receipts);
     }
+    let (sent, _) = committer.exchange.counts().told;
+    let returned = heard.returned.min(sent);
+    while committer.exchange.publishing.returned() < returned {
+        let first = committer.exchange.publishing.returned() + 1;
+        let through = returned.min(first + MAX_RETURNED - 1);
+        let documents = told_documents(&*committer.store, first, through)?;
+        receipts.extend(take_back(committer, &documents, through, now)?);
+        committer.pulse.beat();
+    }
+    let publishing = &committer.exchange.publishing;
+    let is_next = heard.after <= publishing.heard() && publishing.heard() < heard.through;
+    if is_next {
+        receipts.extend(take_told(committer, &heard, now)?);
+    }
+    Ok(receipts)
+}
 
-    /// Compares documents that have come back, the last of which came with the notice `through`.
-    fn take_back(
-        &mut self,
-        documents: &[Published],
-        through: u64,
-        now: Moment,
-    ) -> Result<Vec<Receipt>, Error> {
-        let collected = self.guarded(now, |judge, group| {
-            for published in documents {
-                compare_returned(published, judge.rules, group)?;
+/// Compares documents that have come back, the last of which came with the notice `through`.
+fn take_back(
+    committer: &mut Committer,
+    documents: &[Published],
+    through: u64,
+    now: Moment,
+) -> Result<Vec<Receipt>, Error> {
+    let collected = committer.guarded(now, |judge, group| {
+        for published in documents {
+            compare_returned(published, judge.rules, group)?;
+        }
+        Ok(())
+    })?;
+    let mut set = match collected {
+        Collected::Changes(set) => *set,
+        Collected::Panicked => {
+            // It would again and again, and what comes behind it would wait for ever.
+            tracing::error!(
+                through,
+                "comparing documents that were told to other shards panicked; it is left out"
+            );
+            committer.write_set(now)
+        }
+    };
+    set.exchanged.telling.returned = Some(through);
+    committer.write(set)
+}
+
+fn take_told(committer: &mut Committer, heard: &Heard, now: Moment) -> Result<Vec<Receipt>, Error> {
+    let mut receipts = Vec::new();
+    let mut parts = heard.told.chunks(MAX_HEARD).peekable();
+    // Doing one of them twice is harmless, so only the last commit says how far it is.
+    while let Some(part) = parts.next() {
+        let mut set = committer.collect(now, |_, group| {
+            for told in part {
+                take_in(told, group)?;
             }
+            group.set.end_receipt();
             Ok(())
         })?;
-        let mut set = match collected {
-            Collected::Changes(set) => *set,
-            Collected::Panicked => {
-                // It would again and again, and what comes behind it would wait for ever.
-                tracing::error!(
-                    through,
-                    "comparing documents that were told to other shards panicked; it is left out"
-                );
-                self.write_set(now)
-            }
-        };
-        set.exchanged.telling.returned = Some(through);
-        self.write(set)
-    }
-
-    fn take_told(&mut self, heard: &Heard, now: Moment) -> Result<Vec<Receipt>, Error> {
-        let mut receipts = Vec::new();
-        let mut parts = heard.told.chunks(MAX_HEARD).peekable();
-        // Doing one of them twice is harmless, so only the last commit says how far it is.
-        while let Some(part) = parts.next() {
-            let mut set = self.collect(now, |_, group| {
-                for told in part {
-                    take_in(told, group)?;
-                }
-                group.set.end_receipt();
-                Ok(())
-            })?;
-            if parts.peek().is_none() {
-                set.exchanged.telling.heard = Some(heard.through);
-            }
-            receipts.extend(self.write(set)?);
-            self.pulse.beat();
+        if parts.peek().is_none() {
+            set.exchanged.telling.heard = Some(heard.through);
         }
-        Ok(receipts)
+        receipts.extend(committer.write(set)?);
+        committer.pulse.beat();
     }
+    Ok(receipts)
 }
 
 /// Notes what a document of this shard is the same as, if another shard had told of that before it:

@@ -4,7 +4,7 @@
 use crate::dedup::{DocumentId, Verdict, shard_of};
 use crate::engine::Error;
 use crate::engine::commit::group::Group;
-use crate::engine::commit::write_set::Offered;
+use crate::engine::commit::write_set::{Offered, foreign_original};
 use crate::engine::visit::Judged;
 use crate::fetch::Exchange;
 use crate::rows::{Notice, OwnPart};
@@ -104,7 +104,7 @@ fn keep_original(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<(), Error
         return Ok(());
     };
     if shard_of(repeat.original.id).is_some() {
-        let original = group.set.foreign_original(&repeat.original)?;
+        let original = foreign_original(&mut group.set, &repeat.original)?;
         original.is_gone = false;
     }
     Ok(())

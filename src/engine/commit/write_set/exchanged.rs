@@ -77,88 +77,6 @@ impl Exchanged {
 }
 
 impl WriteSet {
-    /// Returns what is kept of an original of another shard, to be changed; it is written anew.
-    pub(crate) fn foreign_original(
-        &mut self,
-        document: &Document,
-    ) -> Result<&mut ForeignOriginal, Error> {
-        let originals = &mut self.exchanged.originals;
-        if !originals.contains_key(&document.id) {
-            let known = ForeignOriginal::read(&*self.store, document.id)?;
-            let new = || ForeignOriginal {
-                document: document.clone(),
-                is_gone: false,
-                stored_members: 0,
-            };
-            originals.insert(document.id, known.unwrap_or_else(new));
-        }
-        let original = originals.get_mut(&document.id);
-        original.ok_or_else(|| Error::Internal("an original was not kept".to_owned()))
-    }
-
-    /// Takes what the group exchanges. Of its documents others are told, as far as they can be
-    /// originals; and which of those that they were told of before are none any more.
-    pub(crate) fn take_exchanging(&mut self) -> Result<Exchanging, Error> {
-        let exchanged = &mut self.exchanged;
-        for original in std::mem::take(&mut exchanged.originals).values() {
-            original.put(&mut self.batch);
-        }
-        let mut telling = std::mem::take(&mut exchanged.telling);
-        if exchanged.documents.is_some() {
-            let mut offered = std::mem::take(&mut exchanged.offered);
-            for document in self.documents.documents() {
-                let is_original = document.fingerprints != Fingerprints::default();
-                if let Some(Offered { form, own }) = offered.remove(&document.id)
-                    && is_original
-                {
-                    let document = document.clone();
-                    let published = Published {
-                        document,
-                        form,
-                        own,
-                    };
-                    let notice = Notice::Document(Box::new(published));
-                    telling.notices.push(notice);
-                }
-            }
-            telling
-                .notices
-                .extend(self.gone()?.into_iter().map(Notice::Gone));
-        }
-        let exchanged = &mut self.exchanged;
-        Ok(Exchanging {
-            sent: std::mem::take(&mut exchanged.sent),
-            received: exchanged.received.take(),
-            telling,
-        })
-    }
-
-    /// Returns the committed documents that are no originals any more once the group is committed.
-    fn gone(&self) -> Result<BTreeSet<DocumentId>, Error> {
-        let mut gone: BTreeSet<DocumentId> = self.expired.iter().copied().collect();
-        gone.extend(self.withdrawn.iter().map(|document| document.id));
-        let original = |page: &PageRecord| {
-            let document = page.original();
-            let is_told = |it: &&Document| it.fingerprints != Fingerprints::default();
-            document.filter(is_told).map(|document| document.id)
-        };
-        for (id, row) in &self.pages {
-            let Some(before) = self.committed_page(*id)?.as_ref().and_then(original) else {
-                continue;
-            };
-            let now = row.document.or_else(|| original(&row.record));
-            if now != Some(before) {
-                gone.insert(before);
-            }
-        }
-        for key in self.batch.deletes(Table::Pages) {
-            if let Ok(id) = key.try_into().map(UrlId::from_bytes) {
-                gone.extend(self.committed_page(id)?.as_ref().and_then(original));
-            }
-        }
-        Ok(gone)
-    }
-
     /// Returns the URL of a visited page, and the page on which that was found, unless it is a page
     /// of another shard.
     pub(crate) fn found_on(&self, page: UrlId) -> Result<Option<(String, Option<UrlId>)>, Error> {
@@ -170,4 +88,86 @@ impl WriteSet {
             },
         })
     }
+}
+
+/// Returns what is kept of an original of another shard, to be changed; it is written anew.
+pub(crate) fn foreign_original<'s>(
+    set: &'s mut WriteSet,
+    document: &Document,
+) -> Result<&'s mut ForeignOriginal, Error> {
+    let originals = &mut set.exchanged.originals;
+    if !originals.contains_key(&document.id) {
+        let known = ForeignOriginal::read(&*set.store, document.id)?;
+        let new = || ForeignOriginal {
+            document: document.clone(),
+            is_gone: false,
+            stored_members: 0,
+        };
+        originals.insert(document.id, known.unwrap_or_else(new));
+    }
+    let original = originals.get_mut(&document.id);
+    original.ok_or_else(|| Error::Internal("an original was not kept".to_owned()))
+}
+
+/// Takes what the group exchanges. Of its documents others are told, as far as they can be
+/// originals; and which of those that they were told of before are none any more.
+pub(crate) fn take_exchanging(set: &mut WriteSet) -> Result<Exchanging, Error> {
+    let exchanged = &mut set.exchanged;
+    for original in std::mem::take(&mut exchanged.originals).values() {
+        original.put(&mut set.batch);
+    }
+    let mut telling = std::mem::take(&mut exchanged.telling);
+    if exchanged.documents.is_some() {
+        let mut offered = std::mem::take(&mut exchanged.offered);
+        for document in set.documents.documents() {
+            let is_original = document.fingerprints != Fingerprints::default();
+            if let Some(Offered { form, own }) = offered.remove(&document.id)
+                && is_original
+            {
+                let document = document.clone();
+                let published = Published {
+                    document,
+                    form,
+                    own,
+                };
+                let notice = Notice::Document(Box::new(published));
+                telling.notices.push(notice);
+            }
+        }
+        telling
+            .notices
+            .extend(gone(set)?.into_iter().map(Notice::Gone));
+    }
+    let exchanged = &mut set.exchanged;
+    Ok(Exchanging {
+        sent: std::mem::take(&mut exchanged.sent),
+        received: exchanged.received.take(),
+        telling,
+    })
+}
+
+/// Returns the committed documents that are no originals any more once the group is committed.
+fn gone(set: &WriteSet) -> Result<BTreeSet<DocumentId>, Error> {
+    let mut gone: BTreeSet<DocumentId> = set.expired.iter().copied().collect();
+    gone.extend(set.withdrawn.iter().map(|document| document.id));
+    let original = |page: &PageRecord| {
+        let document = page.original();
+        let is_told = |it: &&Document| it.fingerprints != Fingerprints::default();
+        document.filter(is_told).map(|document| document.id)
+    };
+    for (id, row) in &set.pages {
+        let Some(before) = set.committed_page(*id)?.as_ref().and_then(original) else {
+            continue;
+        };
+        let now = row.document.or_else(|| original(&row.record));
+        if now != Some(before) {
+            gone.insert(before);
+        }
+    }
+    for key in set.batch.deletes(Table::Pages) {
+        if let Ok(id) = key.try_into().map(UrlId::from_bytes) {
+            gone.extend(set.committed_page(id)?.as_ref().and_then(original));
+        }
+    }
+    Ok(gone)
 }
