@@ -184,12 +184,15 @@ function App() {
     return () => removeEventListener('hashchange', changed);
   }, []);
   const state = stateOf(live);
+  const isShared = live.error?.code === 'shared';
   useEffect(() => {
+    // The page of a worker has a title of its own.
+    if (isShared) return;
     const mark = { good: '', idle: '⏸ ', warn: '⚠ ', bad: '⚠ ' }[saved ? 'good' : state.level];
     document.title = `${mark}${at.page.name} – gleaner`;
-  }, [at.page, state.level]);
+  }, [at.page, state.level, isShared]);
   if (live.needsToken) return html`<${Token} />`;
-  if (live.error?.code === 'shared') return html`<${ClusterPage} />`;
+  if (isShared) return html`<${ClusterPage} />`;
   const View = at.page.view;
   return html`<a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); main.current.focus(); }}>Skip to the content</a>
     <${Head} live=${live} current=${at.page} onOpen=${setOpen} />
