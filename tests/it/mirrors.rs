@@ -4,12 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use gleaner::broker::{Broker as _, Memory};
 use gleaner::dedup::{Tier, shard_of};
 use gleaner::engine::{PageRecord, StoppedCrawl};
+use gleaner::frontier::Shards;
 use gleaner::rows::cluster::Head;
 use gleaner::rows::{PAGES, Raced};
 use gleaner::store::{Store, Table, for_each};
-use gleaner::url::UrlId;
+use gleaner::url::{HostKey, UrlId, parse};
 
 use crate::audit::simhash;
 use crate::run::{gleaner, log, run};
@@ -142,7 +144,7 @@ fn duplicates_of_other_shards_are_found_as_by_one_machine() {
     for worker in workers {
         worker.end();
     }
-    check_cost(&engine, expected.unique.len());
+    check_cost(&cluster.engine, expected.unique.len());
     let shards = owned(place.path(), &names);
     let mut found = Found::default();
     for shard in &shards {

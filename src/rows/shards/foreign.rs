@@ -35,7 +35,7 @@ impl ForeignOriginal {
     }
 
     /// Returns what is known of its page, as a record: there is none here.
-    pub(super) fn into_page(self) -> PageRecord {
+    pub(in crate::rows) fn into_page(self) -> PageRecord {
         PageRecord {
             url: self.document.url.clone(),
             via: None,

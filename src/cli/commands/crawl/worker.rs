@@ -1,7 +1,6 @@
 //! `gleaner worker`: crawls some shards of a crawl that several workers share.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
