@@ -75,9 +75,14 @@ pub(crate) fn why(view: &View, url: &str) -> Result<Why, Error> {
         Some(Purpose::Requisite(of)) => url_of(store, Some(of.page))?,
         _ => None,
     };
-    let visit = known.0.map(|page| visited(store, &identity, page_id, page));
+    let raced = match &known.0 {
+        Some(page) => Raced::of(store, page_id, page)?,
+        None => None,
+    };
+    let visit = known.0.map(|page| visited(store, &identity, page));
     let mut visit = visit.transpose()?;
     if let Some(visit) = &mut visit {
+        visit.raced = raced.map(|raced| raced.original);
         match Converted::of(store, page_id)? {
             Some(Converted::Text(place)) => {
                 let names = ArchiveNames::read(store)?;
@@ -153,19 +158,12 @@ fn elsewhere(document: Option<&Document>) -> Option<OriginalElsewhere> {
     })
 }
 
-fn visited(
-    store: &dyn Store,
-    identity: &Identity,
-    id: UrlId,
-    page: PageRecord,
-) -> Result<Visited, Error> {
+fn visited(store: &dyn Store, identity: &Identity, page: PageRecord) -> Result<Visited, Error> {
     let names = &ArchiveNames::read(store)?;
-    let raced = Raced::of(store, id, &page)?;
     let earlier = EarlierPage::of(store, &page.url)?;
     let earlier = earlier.filter(|it| it.confirmed.is_some());
     let mut visited = Visited {
         unchanged_since: earlier.map(|it| time_of(it.date)),
-        raced: raced.map(|raced| raced.original),
         time: time_of(page.time),
         attempts: page.attempts,
         depth: page.depth,

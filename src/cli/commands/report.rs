@@ -64,6 +64,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(output::print_answer(&*report, arguments.json, in_words)?)
 }
 
+/// What two shards have stored.
+fn raced(report: &Report) -> String {
+    match report.raced {
+        0 => String::new(),
+        raced => format!(
+            "{:<12}{raced:>12}  originals that another shard had stored too, at the same time\n",
+            "raced",
+        ),
+    }
+}
+
 /// What was fetched besides pages.
 fn requisites(report: &Report) -> String {
     let of = &report.requisites;
@@ -107,13 +118,7 @@ fn in_words(report: &Report) -> String {
         report.saved,
         share(report.saved, report.received),
     );
-    if report.raced > 0 {
-        let _ = writeln!(
-            text,
-            "{:<12}{:>12}  originals that another shard had stored too, at the same time",
-            "raced", report.raced,
-        );
-    }
+    text.push_str(&raced(report));
     text.push_str(&requisites(report));
     text.push_str(&since(report));
     let left_out = left_out::in_words(&report.omissions);

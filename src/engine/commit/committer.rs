@@ -212,7 +212,7 @@ impl Committer {
                     }
                     Vec::new()
                 }
-                Entry::Heard(heard) => hearing::hear(self, *heard, now)?,
+                Entry::Heard(heard) => hearing::hear(self, &heard, now)?,
                 Entry::Known(known) => self.commit_known(known, now)?,
                 Entry::Earlier(part) => {
                     let set = self.collect(now, |judge, group| {

@@ -20,7 +20,7 @@ const MAX_HEARD: usize = 64;
 /// others tell. What was heard before is passed over.
 pub(super) fn hear(
     committer: &mut Committer,
-    heard: Heard,
+    heard: &Heard,
     now: Moment,
 ) -> Result<Vec<Receipt>, Error> {
     let mut receipts = Vec::new();
@@ -39,7 +39,7 @@ pub(super) fn hear(
     let publishing = &committer.exchange.publishing;
     let is_next = heard.after <= publishing.heard() && publishing.heard() < heard.through;
     if is_next {
-        receipts.extend(take_told(committer, &heard, now)?);
+        receipts.extend(take_told(committer, heard, now)?);
     }
     Ok(receipts)
 }

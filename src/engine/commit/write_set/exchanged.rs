@@ -1,5 +1,6 @@
 //! What a group exchanges with the other shards of the crawl.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::WriteSet;
@@ -96,17 +97,17 @@ pub(crate) fn foreign_original<'s>(
     document: &Document,
 ) -> Result<&'s mut ForeignOriginal, Error> {
     let originals = &mut set.exchanged.originals;
-    if !originals.contains_key(&document.id) {
-        let known = ForeignOriginal::read(&*set.store, document.id)?;
-        let new = || ForeignOriginal {
-            document: document.clone(),
-            is_gone: false,
-            stored_members: 0,
-        };
-        originals.insert(document.id, known.unwrap_or_else(new));
-    }
-    let original = originals.get_mut(&document.id);
-    original.ok_or_else(|| Error::Internal("an original was not kept".to_owned()))
+    Ok(match originals.entry(document.id) {
+        Entry::Occupied(known) => known.into_mut(),
+        Entry::Vacant(new) => {
+            let known = ForeignOriginal::read(&*set.store, document.id)?;
+            new.insert(known.unwrap_or_else(|| ForeignOriginal {
+                document: document.clone(),
+                is_gone: false,
+                stored_members: 0,
+            }))
+        }
+    })
 }
 
 /// Takes what the group exchanges. Of its documents others are told, as far as they can be
