@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::audit::{left, rows, simhash};
 use crate::browser::Browser;
-use crate::console::{key, stayed_at_home};
+use crate::console::key;
 use crate::contract;
 use crate::kills::crawl_twice;
 use crate::nats::{self, Servers, copy};
@@ -512,7 +512,16 @@ pub(crate) fn the_page_of_a_worker_shows_its_cluster() {
     // It goes on by itself.
     cluster(&world, &["resume"], &[]).expect(0);
     browser.wait(&format!("{} > 20", key("pages")));
-    stayed_at_home(&mut browser, &base);
+    for url in browser.requests() {
+        let is_own = url.starts_with(&base) || url == "about:blank";
+        assert!(is_own, "asked for {url}");
+    }
+    // Until it knows that this is a worker, it asks for what only one crawl has.
+    let complaints = browser.complaints();
+    let mut others = complaints
+        .iter()
+        .filter(|it| !it.contains("404 (Not Found)"));
+    assert!(others.next().is_none(), "{complaints:#?}");
     a.signal(Signal::TERM);
     a.end().expect(0);
 }

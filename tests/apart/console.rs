@@ -82,7 +82,7 @@ pub(crate) fn opened(place: &Place, web: &Web) -> (Running, String, Browser) {
 
 /// The page asked nobody but its crawl, and complained of nothing but routes that are not there.
 #[track_caller]
-pub(crate) fn stayed_at_home(browser: &mut Browser, base: &str) {
+fn stayed_at_home(browser: &mut Browser, base: &str) {
     for url in browser.requests() {
         assert!(
             url.starts_with(base) || url == "about:blank",
