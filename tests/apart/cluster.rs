@@ -450,10 +450,17 @@ pub(crate) fn a_worker_shows_its_cluster() {
         (&now["worker"], &now["going"]),
         (&json!("a"), &json!("paused"))
     );
-    let (status, body) = get("/metrics");
-    assert_eq!(status, 200, "{body}");
+    // The worker looks once a second, and sees then what it owns.
     let of_shard = "gleaner_cluster_pages_total{shard=\"03\",worker=\"a\"} 0";
-    assert!(body.contains(of_shard), "{body}");
+    let start = Instant::now();
+    loop {
+        let (status, body) = get("/metrics");
+        assert_eq!(status, 200, "{body}");
+        if body.contains(of_shard) {
+            break;
+        }
+        assert!(start.elapsed() < PATIENCE, "{body}");
+    }
     assert_eq!(get("/readyz").0, 200);
     let (status, body) = get("/api/v1/status");
     assert!(

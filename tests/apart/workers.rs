@@ -143,13 +143,12 @@ impl World {
                 assert!(found.insert(url.clone()), "{url} is of two shards");
             }
             for data in of_workers {
-                for (url, times) in committed(&data) {
-                    *visits.entry(url).or_insert(0) += times;
-                }
+                add_committed(&data, &mut visits);
             }
         }
         assert_eq!(found, of(&undisturbed.data()));
-        let alone = committed(&undisturbed.data());
+        let mut alone = BTreeMap::new();
+        add_committed(&undisturbed.data(), &mut alone);
         for (url, times) in visits {
             let most = alone.get(&url).copied().unwrap_or(1);
             assert!(times <= most, "{url}: {times}");
@@ -157,21 +156,26 @@ impl World {
     }
 }
 
-/// The URLs that a crawl is done with, by the lines of its log that are committed, each as often as
-/// it is there, but for visits that only checked what was learned.
-fn committed(data: &Path) -> BTreeMap<String, usize> {
+/// Adds the URLs that a crawl is done with, by the lines of its log that are committed, each as
+/// often as it is there, but for visits that only checked what was learned.
+fn add_committed(data: &Path, urls: &mut BTreeMap<String, usize>) {
     const OTHERS: [&str; 3] = ["retry", "checked", "unchanged"];
-    let mut urls = BTreeMap::new();
     if !data.join("log").exists() {
-        return urls;
+        return;
     }
     let mut feed = Feed::open(data, Position::default()).expect("there is a log");
     while let Some((line, _)) = feed.read_line().expect("the log can be read") {
         if !OTHERS.iter().any(|verdict| line.verdict == *verdict) {
-            *urls.entry(line.url).or_default() += 1;
+            let times = urls.entry(line.url).or_default();
+            // A page that repeats one of another shard is judged again when the site of that is
+            // better known there.
+            *times = if line.original.is_some() {
+                1.max(*times)
+            } else {
+                *times + 1
+            };
         }
     }
-    urls
 }
 
 /// The payloads that a crawl has stored.

@@ -110,9 +110,7 @@ impl<'a> Cluster<'a> {
             let shards = fs::read_dir(self.place.join(name).join("shards"));
             for shard in shards.expect("it had some") {
                 let shard = shard.expect("the directory can be read").path();
-                for (url, times) in committed(&shard) {
-                    *found.entry(url).or_default() += times;
-                }
+                add_committed(&shard, &mut found);
             }
         }
         found
@@ -153,21 +151,26 @@ impl Running {
     }
 }
 
-/// The URLs that a crawl is done with, by the lines of its log that are committed, each as often as
-/// it is there, but for visits that only checked what was learned.
-pub(crate) fn committed(data: &Path) -> BTreeMap<String, usize> {
+/// Adds the URLs that a crawl is done with, by the lines of its log that are committed, each as
+/// often as it is there, but for visits that only checked what was learned.
+fn add_committed(data: &Path, urls: &mut BTreeMap<String, usize>) {
     const OTHERS: [&str; 3] = ["retry", "checked", "unchanged"];
-    let mut urls = BTreeMap::new();
     if !data.join("log").exists() {
-        return urls;
+        return;
     }
     let mut feed = Feed::open(data, Position::default()).expect("there is a log");
     while let Some((line, _)) = feed.read_line().expect("the log can be read") {
         if !OTHERS.iter().any(|verdict| line.verdict == *verdict) {
-            *urls.entry(line.url).or_default() += 1;
+            let times = urls.entry(line.url).or_default();
+            // A page that repeats one of another shard is judged again when the site of that is
+            // better known there.
+            *times = if line.original.is_some() {
+                1.max(*times)
+            } else {
+                *times + 1
+            };
         }
     }
-    urls
 }
 
 /// The same without queries: which of the forms of a URL is seen first is a matter of order, and
@@ -188,7 +191,9 @@ pub(crate) fn alone(directory: &Path, web: &Web) -> BTreeMap<String, usize> {
     let summary = alone.run_blocking(&RunLimits::default(), &stop);
     assert_eq!(summary.expect("it ends well").ending, Ending::Drained);
     web.clear_log();
-    committed(directory)
+    let mut urls = BTreeMap::new();
+    add_committed(directory, &mut urls);
+    urls
 }
 
 #[test]
