@@ -2,7 +2,7 @@
 //! and reorders, and killed between any two steps.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ impl Crawl {
         let place = tempfile::tempdir().unwrap();
         let worlds = (0..count).map(|own| {
             let path = place.path().join(own.to_string());
-            World::with(shard(own, count, open(path, max_documents)))
+            World::with(shard(own, count, open(&path, max_documents)))
         });
         Self {
             worlds: worlds.collect(),
@@ -207,13 +207,13 @@ impl Crawl {
     }
 }
 
-fn open(path: PathBuf, max_documents: u64) -> Arc<Library> {
+fn open(path: &Path, max_documents: u64) -> Arc<Library> {
     let options = LibraryOptions {
         max_documents,
         max_memory: 8 << 20,
         features: Features::default(),
     };
-    Arc::new(Library::open(&path, &options).unwrap())
+    Arc::new(Library::open(path, &options).unwrap())
 }
 
 fn shard(own: u16, count: u16, library: Arc<Library>) -> Options {
@@ -255,9 +255,9 @@ proptest! {
                 // A page is visited, and is what it was, or another.
                 0..=4 => {
                     let (answer, world) = (html("", &words(text)), crawl.world(shard));
-                    if !web.contains_key(&url) {
+                    if let Entry::Vacant(vacant) = web.entry(url.clone()) {
                         world.visit(&url, &answer);
-                        web.insert(url, text);
+                        vacant.insert(text);
                         continue;
                     }
                     world.now += 2_000 * DAY;

@@ -90,14 +90,15 @@ pub(super) fn restore(arguments: &Restore) -> Result<(), Failure> {
     }
     let restored = cluster::restore(&*broker).with_context(context)?;
     for shard in &restored {
-        let behind = shard.behind.iter();
-        let behind: String = behind
-            .map(|(worker, commit)| format!("; {worker} has it to commit {commit}"))
-            .collect();
         output::say(&format!(
-            "shard {:02} goes on with {} from commit {}{behind}",
+            "shard {:02} goes on with {} from commit {}",
             shard.shard, shard.worker, shard.commit
         ));
+        for (worker, commit) in &shard.behind {
+            output::say(&format!(
+                "  {worker} has it to commit {commit}, and copies it"
+            ));
+        }
     }
     output::say("restored; start the workers");
     Ok(())
