@@ -1,7 +1,7 @@
 //! Shards that tell one another what they have stored, over a carrier that loses, doubles, delays
 //! and reorders, and killed between any two steps.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -138,7 +138,7 @@ impl Crawl {
         let world = self.world(shard);
         world.committer = None;
         world.options.library = None;
-        world.options.library = Some(open(path, max_documents));
+        world.options.library = Some(open(&path, max_documents));
         world.restart();
         self.criers[usize::from(shard)] = crier();
     }
@@ -255,7 +255,7 @@ proptest! {
                 // A page is visited, and is what it was, or another.
                 0..=4 => {
                     let (answer, world) = (html("", &words(text)), crawl.world(shard));
-                    if let Entry::Vacant(vacant) = web.entry(url.clone()) {
+                    if let btree_map::Entry::Vacant(vacant) = web.entry(url.clone()) {
                         world.visit(&url, &answer);
                         vacant.insert(text);
                         continue;
