@@ -13,11 +13,10 @@ use std::time::{Duration, Instant};
 use gleaner::broker::{Broker, Error, Nats};
 use gleaner::cluster::forget_worker;
 use gleaner::store::{self, Table};
-use gleaner::{Feed, Position};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use crate::audit::{canonical, rows, simhash};
+use crate::audit::{add_committed, canonical, rows, simhash};
 use crate::nats::Servers;
 use crate::need::{SOAK, tools};
 use crate::proxy::Proxy;
@@ -152,25 +151,6 @@ impl World {
         for (url, times) in visits {
             let most = alone.get(&url).copied().map_or(1, |times| times.max(1));
             assert!(times <= most, "{url}: {times}");
-        }
-    }
-}
-
-/// Adds the URLs that a crawl is done with, by the lines of its log that are committed, each as
-/// often as it was found to be a page of its own. Visits that only checked what was learned do not
-/// count.
-fn add_committed(data: &Path, urls: &mut BTreeMap<String, usize>) {
-    const OTHERS: [&str; 3] = ["retry", "checked", "unchanged"];
-    if !data.join("log").exists() {
-        return;
-    }
-    let mut feed = Feed::open(data, Position::default()).expect("there is a log");
-    while let Some((line, _)) = feed.read_line().expect("the log can be read") {
-        if !OTHERS.iter().any(|verdict| line.verdict == *verdict) {
-            // A page that repeats one of another shard is judged again when the site of that is
-            // better known there, and may be found to be its own.
-            let times = urls.entry(line.url).or_default();
-            *times += usize::from(line.original.is_none());
         }
     }
 }

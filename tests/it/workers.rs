@@ -15,9 +15,9 @@ use gleaner::cluster::{
 };
 use gleaner::frontier::Seed;
 use gleaner::url::parse;
-use gleaner::{Crawl, Ending, Feed, Position, RunLimits, StopHandle};
+use gleaner::{Crawl, Ending, RunLimits, StopHandle};
 
-use crate::audit::simhash;
+use crate::audit::{add_committed, simhash};
 use crate::following::options;
 use crate::run::PATIENCE;
 use crate::web::{Answer, ClusterOptions, Site, Web, cluster_web};
@@ -147,25 +147,6 @@ impl Running {
             }
             assert!(start.elapsed() < PATIENCE, "{status:#?}");
             thread::yield_now();
-        }
-    }
-}
-
-/// Adds the URLs that a crawl is done with, by the lines of its log that are committed, each as
-/// often as it was found to be a page of its own. Visits that only checked what was learned do not
-/// count.
-fn add_committed(data: &Path, urls: &mut BTreeMap<String, usize>) {
-    const OTHERS: [&str; 3] = ["retry", "checked", "unchanged"];
-    if !data.join("log").exists() {
-        return;
-    }
-    let mut feed = Feed::open(data, Position::default()).expect("there is a log");
-    while let Some((line, _)) = feed.read_line().expect("the log can be read") {
-        if !OTHERS.iter().any(|verdict| line.verdict == *verdict) {
-            // A page that repeats one of another shard is judged again when the site of that is
-            // better known there, and may be found to be its own.
-            let times = urls.entry(line.url).or_default();
-            *times += usize::from(line.original.is_none());
         }
     }
 }

@@ -15,6 +15,7 @@ use gleaner::journal::BodyError;
 use gleaner::runs::{Catalog, Options};
 use gleaner::store::{self, Embedded, Table};
 use gleaner::url::{Canonicalizer, UrlId, parse};
+use gleaner::{Feed, Position};
 
 use crate::run::{check_records, form, log, read_records};
 
@@ -236,4 +237,23 @@ pub(crate) fn canonical(url: &str) -> String {
     Canonicalizer::default()
         .canonicalize(&parse(url).expect("a URL"))
         .to_string()
+}
+
+/// Adds the URLs that a crawl is done with, by the lines of its log that are committed, each as
+/// often as it was found to be a page of its own. Visits that only checked what was learned do not
+/// count.
+pub(crate) fn add_committed(data: &Path, urls: &mut BTreeMap<String, usize>) {
+    const OTHERS: [&str; 3] = ["retry", "checked", "unchanged"];
+    if !data.join("log").exists() {
+        return;
+    }
+    let mut feed = Feed::open(data, Position::default()).expect("there is a log");
+    while let Some((line, _)) = feed.read_line().expect("the log can be read") {
+        if !OTHERS.iter().any(|verdict| line.verdict == *verdict) {
+            // A page that repeats one of another shard is judged again when the site of that is
+            // better known there, and may be found to be its own.
+            let times = urls.entry(line.url).or_default();
+            *times += usize::from(line.original.is_none());
+        }
+    }
 }

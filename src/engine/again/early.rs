@@ -46,16 +46,23 @@ pub(crate) fn note(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<(), Err
 /// Has the pages of the visited site judged again that were called duplicates before its template
 /// was known, if that is known with this visit: at most [`ROWS_PER_COMMIT`] of them at a time.
 pub(crate) fn judge_again(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<(), Error> {
+    match comes_of_age(judged, group)? {
+        Some(site) => judge_again_at(site.number(), group),
+        None => Ok(()),
+    }
+}
+
+/// Returns the visited site, if its template is known with this visit.
+pub(crate) fn comes_of_age(
+    judged: &Judged<'_>,
+    group: &Group<'_>,
+) -> Result<Option<SiteName>, Error> {
     let site = SiteName::of(&judged.analysed.fetched.task.url);
     let template = group.template(&site)?;
-    let change = template.change;
-    if change
-        .and_then(|change| change.came_of_age(&template.base))
-        .is_none()
-    {
-        return Ok(());
-    }
-    judge_again_at(site.number(), group)
+    let age = template
+        .change
+        .and_then(|it| it.came_of_age(&template.base));
+    Ok(age.is_some().then_some(site))
 }
 
 /// Has the pages judged again that were called duplicates before the template of the site with this

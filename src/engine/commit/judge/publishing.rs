@@ -3,6 +3,7 @@
 
 use crate::dedup::{DocumentId, Verdict, shard_of};
 use crate::engine::Error;
+use crate::engine::again::early;
 use crate::engine::commit::group::Group;
 use crate::engine::commit::write_set::{Offered, foreign_original};
 use crate::engine::visit::Judged;
@@ -69,15 +70,9 @@ pub(super) fn note(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<(), Err
 /// Tells others what of the documents of the visited site is their own, if its template is known
 /// with this visit: pages that were found to repeat one of them are judged again.
 fn settle(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<(), Error> {
-    let site = SiteName::of(&judged.analysed.fetched.task.url);
-    let template = group.template(&site)?;
-    let change = template.change;
-    if change
-        .and_then(|change| change.came_of_age(&template.base))
-        .is_none()
-    {
+    let Some(site) = early::comes_of_age(judged, group)? else {
         return Ok(());
-    }
+    };
     let prefix = keys::told_early_at(site.number());
     for key in group.set.grouped_keys(&prefix, MAX_TOLD_EARLY)? {
         if let Some(document) = keys::parse_told_early(&key) {
