@@ -87,6 +87,8 @@ pub mod meta {
     /// Prefix of what pages of their own are the same as, of which another shard had committed one
     /// before either could know, by URL id (16 bytes).
     pub const RACED: &[u8] = b"raced/";
+    /// Prefix of the same by the document of the other shard (8 bytes), then by URL id (16 bytes).
+    pub const RACED_WITH: &[u8] = b"raced-with/";
     /// How far this shard has heard what others tell of their documents, as a position in what all
     /// tell.
     pub const HEARD: &[u8] = b"heard";
@@ -177,6 +179,17 @@ pub const ALL: u16 = u16::MAX;
 /// Returns the key of what a page turned out to be the same as.
 pub fn raced(id: &[u8; 16]) -> Vec<u8> {
     [meta::RACED, id].concat()
+}
+
+/// Returns the key that leads from a document of another shard to a page that is the same as it.
+pub fn raced_with(document: u64, id: &[u8; 16]) -> Vec<u8> {
+    [&by_document(meta::RACED_WITH, document)[..], id].concat()
+}
+
+/// Returns the page of a key made by [`raced_with`], or `None` if it is not one.
+pub fn parse_raced_with(key: &[u8]) -> Option<[u8; 16]> {
+    let rest = key.strip_prefix(meta::RACED_WITH)?;
+    rest.get(size_of::<u64>()..)?.try_into().ok()
 }
 
 /// Returns the key of the numbers of what was sent to a shard.

@@ -90,9 +90,30 @@ impl Raced {
         Ok(raced.filter(|raced| raced.document == document.id))
     }
 
-    /// Writes the row of a page.
+    /// Writes the row of a page, and the one that leads to it.
     pub fn put(&self, id: UrlId, batch: &mut Batch) {
         batch.put(Table::Meta, keys::raced(id.as_bytes()), encode(self));
+        batch.put(Table::Meta, keys::raced_with(self.of, id.as_bytes()), []);
+    }
+
+    /// Deletes the rows of the pages that were the same as a document of another shard, which is
+    /// gone.
+    pub fn delete_with(of: DocumentId, store: &dyn Store, batch: &mut Batch) -> Result<()> {
+        let prefix = keys::by_document(keys::meta::RACED_WITH, of);
+        for_each(store, Table::Meta, &prefix, &mut |key, _| {
+            batch.delete(Table::Meta, key);
+            let Some(page) = keys::parse_raced_with(key) else {
+                return Ok(());
+            };
+            // By now the page may be the same as another.
+            let row = keys::raced(&page);
+            if let Some(raced) = store.get(Table::Meta, &row)?
+                && decode::<Self>(Table::Meta, &raced)?.of == of
+            {
+                batch.delete(Table::Meta, row);
+            }
+            Ok(())
+        })
     }
 
     /// Returns the number of such pages.

@@ -132,11 +132,13 @@ fn take_in(told: &Told, group: &mut Group<'_>) -> Result<(), Error> {
     match told {
         Told::Settled(site) => early::judge_again_at(*site, group),
         Told::Gone(id) => {
-            let original = ForeignOriginal::read(&*group.set.store, *id)?;
+            let set = &mut group.set;
+            Raced::delete_with(*id, &*set.store, &mut set.batch)?;
+            let original = ForeignOriginal::read(&*set.store, *id)?;
             if let Some(mut original) = original.filter(|it| !it.is_gone) {
                 original.is_gone = true;
-                original.put(&mut group.set.batch);
-                orphan(*id, &mut group.set);
+                original.put(&mut set.batch);
+                orphan(*id, set);
             }
             Ok(())
         }
