@@ -17,6 +17,9 @@ use crate::url::{HostKey, Site};
 /// Number of reactors. A domain that floods slows down one in so many of the others, if there are
 /// more of them.
 const REACTORS: usize = 32;
+/// Number of tasks between two looks at what the network has. Reading what floods takes long each
+/// time, so others are looked after in between; a look after each task would be six for a visit.
+const TASKS: u32 = 8;
 /// Number of domains at which those are forgotten that are not being visited.
 const KEPT: usize = 16_384;
 
@@ -35,8 +38,7 @@ impl Reactor {
     fn start() -> io::Result<Self> {
         let runtime = Builder::new_current_thread()
             .enable_all()
-            // Reading what floods takes long each time, so others are looked after in between.
-            .event_interval(1)
+            .event_interval(TASKS)
             .global_queue_interval(1)
             .build()?;
         let handle = runtime.handle().clone();
