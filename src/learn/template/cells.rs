@@ -122,6 +122,17 @@ impl Cell {
     }
 }
 
+/// The bit of each place in a set.
+const BITS: [u32; WAYS] = {
+    let mut bits = [0; WAYS];
+    let mut at = 0;
+    while at < WAYS {
+        bits[at] = 1 << at;
+        at += 1;
+    }
+    bits
+};
+
 /// Some cells whose hashes lead to one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Set {
@@ -150,11 +161,12 @@ impl Set {
         }
     }
 
-    /// Returns the place of a line. Without an early exit, so that several are compared at once.
+    /// Returns the place of a line. Without an early exit and without shifts, so that several are
+    /// compared at once.
     fn find(&self, line: u32) -> Option<usize> {
         let mut found = 0_u32;
-        for (at, known) in self.lines.iter().enumerate() {
-            found |= u32::from(*known == line) << at;
+        for (known, bit) in self.lines.iter().zip(BITS) {
+            found |= u32::from(*known == line).wrapping_neg() & bit;
         }
         // What is not in use has a line too.
         let used = u32::MAX.checked_shr(WAYS as u32 - self.len).unwrap_or(0);
