@@ -146,10 +146,14 @@ fn accept(mut url: Url) -> Result<Url, Error> {
     if url.host_str().is_none_or(str::is_empty) {
         return Err(Error::NoHost);
     }
-    url.set_fragment(None);
-    // Credentials in a link are not ours to send, and never to be kept. Neither call fails for a
-    // URL with a host.
-    let _ = (url.set_username(""), url.set_password(None));
+    if url.fragment().is_some() {
+        url.set_fragment(None);
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        // Credentials in a link are not ours to send, and never to be kept. Neither call fails for
+        // a URL with a host.
+        let _ = (url.set_username(""), url.set_password(None));
+    }
     if url.as_str().len() > MAX_LEN {
         Err(Error::TooLong(url.as_str().len()))
     } else {

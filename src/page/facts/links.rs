@@ -73,7 +73,8 @@ pub(crate) fn collect(
             continue;
         };
         let rel = attribute(element, &local_name!("rel")).map_or(Rel::default(), Rel::read);
-        if reference.starts_with('#') || recent.has_or_takes(reference, rel) {
+        let reference = without_fragment(reference);
+        if reference.is_empty() || recent.has_or_takes(reference, rel) {
             continue;
         }
         if reference.len() > options.max_url_bytes {
@@ -171,6 +172,14 @@ fn reference(element: Element<'_>, tag: Tag) -> Option<(&str, LinkKind)> {
     (!reference.is_empty()).then_some((reference, kind))
 }
 
+/// The reference without its fragment, if that changes nothing else: white space and control
+/// characters are dropped at the end of a reference, but not in front of a fragment.
+fn without_fragment(reference: &str) -> &str {
+    let before = reference.find('#').and_then(|at| reference.get(..at));
+    let ends_well = |it: &&str| it.bytes().last().is_none_or(|last| last > b' ');
+    before.filter(ends_well).unwrap_or(reference)
+}
+
 /// Whether a `<link>` leads to a page rather than to a feed, a style sheet or an icon.
 fn is_related(element: Element<'_>) -> bool {
     let rel = attribute(element, &local_name!("rel")).unwrap_or_default();
@@ -213,4 +222,27 @@ fn refresh_target(content: &str) -> Option<&str> {
         _ => target,
     };
     Some(unquoted.trim()).filter(|target| !target.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_fragment_is_cut_off() {
+        let check = |reference: &str, expected: &str| {
+            assert_eq!(without_fragment(reference), expected, "{reference:?}");
+            let base = crate::url::parse("http://a.example/b/c?d").expect("a URL");
+            let [whole, cut] = [reference, expected].map(|it| crate::url::join(&base, it).ok());
+            assert_eq!(whole, cut, "{reference:?}");
+        };
+        check("page.html#top", "page.html");
+        check("page.html", "page.html");
+        check("?q=1#a#b", "?q=1");
+        check("//b.example/#!/x", "//b.example/");
+        check("data:text/html,#x", "data:text/html,");
+        // What is dropped at the end is part of the path here.
+        check("page #top", "page #top");
+        check("page\t#top", "page\t#top");
+    }
 }
