@@ -26,7 +26,7 @@ const ROUNDS: usize = 9;
 
 /// As the binary has it.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() {
     let mut core = CpuSet::new();

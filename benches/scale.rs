@@ -39,7 +39,7 @@ use gleaner::frontier::ScopeKind;
 
 /// As the binary has it.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() {
     let arguments: Vec<String> = std::env::args()

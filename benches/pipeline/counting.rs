@@ -3,7 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use mimalloc::MiMalloc;
+use tikv_jemallocator::Jemalloc;
 
 static COUNTS: AtomicBool = AtomicBool::new(false);
 static CALLS: AtomicU64 = AtomicU64::new(0);
@@ -25,24 +25,24 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
         // SAFETY: as the caller promises.
-        unsafe { MiMalloc.alloc(layout) }
+        unsafe { Jemalloc.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: as the caller promises; the block is one of ours.
-        unsafe { MiMalloc.dealloc(block, layout) }
+        unsafe { Jemalloc.dealloc(block, layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
         // SAFETY: as the caller promises.
-        unsafe { MiMalloc.alloc_zeroed(layout) }
+        unsafe { Jemalloc.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(size);
         // SAFETY: as the caller promises; the block is one of ours.
-        unsafe { MiMalloc.realloc(block, layout, size) }
+        unsafe { Jemalloc.realloc(block, layout, size) }
     }
 }
 

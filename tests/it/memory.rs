@@ -37,6 +37,9 @@ const BYTES_PER_URL: usize = 500;
 const SMALL: &str = "[state]\nmax_memory = \"64MiB\"\n[crawl]\nexpected_urls = 200_000\n\
                      [traps]\nmode = \"off\"\n";
 
+/// Has the allocator give back at once what it would keep for a moment.
+const AT_ONCE: &str = "dirty_decay_ms:0,muzzy_decay_ms:0";
+
 /// A host whose `/` leads to [`HUBS`] pages, which link to `sets` different sets of URLs.
 fn site(sets: usize) -> Site {
     let home = anchors((0..HUBS).map(|hub| format!("/hub/{hub}")));
@@ -79,7 +82,7 @@ fn peak(sets: usize) -> (usize, usize) {
     // With a pause after each page no visits wait between two stages, and the allocator gives back
     // at once what it would keep for a moment: what is left is the crawl's own.
     let mut command = place.command(&[&web.url(0, "/"), "--config", &config, "--delay", "15ms"]);
-    command.env("MIMALLOC_PURGE_DELAY", "0");
+    command.env("_RJEM_MALLOC_CONF", AT_ONCE);
     let running = Running::start(command);
     assert!(web.wait_for_requests(3 + HUBS + AFTER, PATIENCE * 4));
     // All that were answered are committed when they can be read.
@@ -116,7 +119,7 @@ fn peak_of_corpus(documents: usize) -> usize {
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).expect("a pipe with a name");
     let mut command = gleaner(&["dedup", "--jsonl", "--threads", "2"]);
-    command.arg(&pipe).env("MIMALLOC_PURGE_DELAY", "0");
+    command.arg(&pipe).env("_RJEM_MALLOC_CONF", AT_ONCE);
     let running = Running::start(command);
     let mut lines = fs::OpenOptions::new()
         .write(true)
