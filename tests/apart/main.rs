@@ -169,7 +169,7 @@ fn tests() -> Vec<Test> {
         tools::pdftotext_finds_the_text_of_a_pdf: Need::Program("pdftotext"),
         tools::warcio_reads_every_record_and_its_digests: Need::Python("warcio"),
         workers::of_which_one_is_killed: Need::Nats,
-        workers::that_are_interrupted_while_they_copy_and_lose_a_disk: Need::Soak,
+        workers::that_are_interrupted_while_they_copy_and_lose_a_disk: Need::Nats,
         workers::that_are_stopped_and_cut_off: Need::Nats,
         workers::through_minutes_of_faults: Need::Soak,
     ]
