@@ -73,8 +73,8 @@ impl Output {
     }
 }
 
-/// The variable that names a directory in which what each process says is kept: to look into what
-/// went wrong in a test of many.
+/// The variable that names a directory in which what each process says is kept, as what they write
+/// is where it was: to look into what went wrong in a test of many.
 const KEPT: &str = "TEST_LOGS";
 
 /// The variable that fixes the seed of fingerprints.
@@ -244,6 +244,13 @@ fn read_text(mut from: impl Read) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// A directory for what processes write, which stays where [`KEPT`] asks for what they say.
+pub(crate) fn directory() -> TempDir {
+    let mut directory = tempfile::tempdir().expect("there is a directory for temporary files");
+    directory.disable_cleanup(std::env::var_os(KEPT).is_some());
+    directory
+}
+
 /// A file for what a process says, if [`KEPT`] asks for it.
 fn kept(process: u32) -> Option<File> {
     let path = Path::new(&std::env::var_os(KEPT)?).join(format!("{process}.log"));
@@ -271,7 +278,7 @@ pub(crate) struct Place {
 impl Place {
     pub(crate) fn new() -> Self {
         Self {
-            directory: tempfile::tempdir().expect("there is a directory for temporary files"),
+            directory: directory(),
         }
     }
 
