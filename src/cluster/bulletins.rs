@@ -14,8 +14,12 @@ use crate::engine::{self, StopHandle};
 /// The log of what all shards tell, in one order for all workers.
 pub(super) const BULLETINS: &str = "docs";
 
-/// Wait at the end of the log, and while the engine does not answer.
+/// Longest wait at the end of the log, and wait while the engine does not answer.
 const WAITS: Duration = Duration::from_millis(50);
+
+/// Wait at the end of the log behind something that came: what follows soon may be the same as what
+/// is judged meanwhile.
+const SOON: Duration = Duration::from_millis(5);
 
 /// The library of a worker, and the thread that fills it.
 pub(super) struct Filling {
@@ -93,19 +97,24 @@ impl Filling {
 
 fn fill(library: &Library, broker: &dyn Broker, ends: &AtomicBool) -> Result<(), engine::Error> {
     let mut has_log = false;
+    let mut wait = WAITS;
     while !ends.load(Ordering::Relaxed) {
         let next = match has_log {
-            true => next(library, broker),
+            true => next(library, broker, wait == WAITS),
             false => broker.create(BULLETINS).map(|()| {
                 has_log = true;
                 None
             }),
         };
         match next {
-            Ok(Some((at, bulletin))) => library.take_in(at, &bulletin)?,
+            Ok(Some((at, bulletin))) => {
+                library.take_in(at, &bulletin)?;
+                wait = SOON;
+            }
             Ok(None) => {
                 library.rest()?;
-                thread::sleep(WAITS);
+                thread::sleep(wait);
+                wait = (wait * 3 / 2).min(WAITS);
             }
             Err(error) => {
                 tracing::debug!(%error, "what other shards tell is not read for the moment");
@@ -116,11 +125,16 @@ fn fill(library: &Library, broker: &dyn Broker, ends: &AtomicBool) -> Result<(),
     Ok(library.checkpoint()?)
 }
 
-/// Returns the next bulletin, and its position.
-fn next(library: &Library, broker: &dyn Broker) -> broker::Result<Option<(u64, Vec<u8>)>> {
+/// Returns the next bulletin, and its position. If there is none and nothing came for a while, it
+/// is looked whether the log has lost its end.
+fn next(
+    library: &Library,
+    broker: &dyn Broker,
+    is_calm: bool,
+) -> broker::Result<Option<(u64, Vec<u8>)>> {
     let position = library.position();
     match broker.message_after(BULLETINS, position) {
-        Ok(None) => {
+        Ok(None) if is_calm => {
             let end = broker.end(BULLETINS)?;
             if end < position {
                 tracing::warn!(

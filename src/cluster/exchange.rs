@@ -32,6 +32,10 @@ const TURN: Duration = Duration::from_millis(200);
 /// The same while something that was told has not come back.
 const RETURN: Duration = Duration::from_millis(20);
 
+/// Time between two looks at the log of what is sent to the shard, after one that found nothing:
+/// each is a request, and what a shard tells and hears has it take more turns.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// Parcels that are taken in before others are sent.
 const TURNS_IN: usize = 64;
 
@@ -109,6 +113,8 @@ pub(super) struct Exchange {
     has_logs: bool,
     /// Position of the last parcel that was taken in.
     position: u64,
+    /// When it is looked for the next one.
+    look_at: Duration,
     /// Position of the last seeds that were admitted; `None` until it is read.
     seeds: Option<u64>,
     /// Position behind which the seeds of the crawl begin.
@@ -139,6 +145,7 @@ impl Exchange {
             board,
             has_logs: false,
             position: 0,
+            look_at: Duration::ZERO,
             seeds: None,
             seeds_from,
         }
@@ -214,16 +221,8 @@ impl Exchange {
         }
         has_moved |= self.tell(now)?;
         has_moved |= self.hear(now).await?;
-        let own = inbox(shards.own());
-        let before = self.position;
-        for _ in 0..TURNS_IN {
-            if !self.take_in(&own).await? {
-                break;
-            }
-        }
-        if self.position > before {
-            has_moved = true;
-            self.broker.trim(&own, self.position)?;
+        if now >= self.look_at {
+            has_moved |= self.take_all_in(shards.own(), now).await?;
         }
         let mut look = self.post.look().await.map_err(|_| Trouble::Over)?;
         let seeds_through = self.seeds.unwrap_or(0);
@@ -302,6 +301,23 @@ impl Exchange {
             through,
         };
         self.post.hear(heard).await.map_err(|_| Trouble::Over)?;
+        Ok(true)
+    }
+
+    /// Takes in what was sent to this shard, some parcels at most. Returns whether there was any.
+    async fn take_all_in(&mut self, own: u16, now: Duration) -> Result<bool, Trouble> {
+        let own = inbox(own);
+        let before = self.position;
+        for _ in 0..TURNS_IN {
+            if !self.take_in(&own).await? {
+                self.look_at = now + LOOK;
+                break;
+            }
+        }
+        if self.position == before {
+            return Ok(false);
+        }
+        self.broker.trim(&own, self.position)?;
         Ok(true)
     }
 

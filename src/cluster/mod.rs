@@ -11,7 +11,8 @@
 //! Links from one shard to another go through logs of the engine too (`exchange`), and so does what
 //! all tell of what they have stored (`bulletins`).
 //!
-//! What holds for all workers is fixed when a crawl is created (`terms`); seeds are added to a list
+//! What holds for all workers is fixed when a crawl is created (`terms`), and each keeps that and
+//! what it is called in its directory (`kept`); seeds are added to a list
 //! that all shards read (`seed_list`). People say what they want by a row (`wishes`), and see what
 //! workers tell (`tells`) as the `status` of all.
 //! Whether an engine can be relied on is found out by a `check`.
@@ -22,6 +23,7 @@ mod check;
 mod copies;
 mod exchange;
 mod forget;
+mod kept;
 mod log;
 mod membership;
 mod portion;
@@ -44,6 +46,7 @@ use crate::store::CommitLog;
 pub use check::{EngineCheck, Finding, Race, check};
 pub use copies::LOG_MAX;
 pub use forget::forget_worker;
+pub use kept::Called;
 pub use log::ShardLog;
 pub use membership::Times;
 pub use restore::{Error as RestoreError, Restored, enter, offer, restore};

@@ -1,11 +1,12 @@
 //! What holds for all workers of a crawl: fixed when it is created.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
-use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
+use super::kept;
 use super::rows::{change, drawn, read};
 use super::seed_list;
 use crate::broker::{Broker, Error, Result};
@@ -153,11 +154,7 @@ pub(super) fn restore(broker: &dyn Broker, creation: &Creation) -> Result<()> {
 /// Returns what the directory of a worker keeps of the terms of its crawl; `None` if there is no
 /// such file.
 pub(super) fn kept(directory: &Path) -> io::Result<Option<Creation>> {
-    let json = match fs::read(directory.join(FILE)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        json => json?,
-    };
-    Ok(Some(serde_json::from_slice(&json)?))
+    kept::read(&directory.join(FILE))
 }
 
 /// The beginning of the row, which every version writes and reads.
@@ -182,16 +179,7 @@ impl Terms {
             settings: self.settings.clone(),
             seeds_from: self.seeds_from,
         };
-        if kept(directory).ok().flatten().as_ref() == Some(&creation) {
-            return Ok(());
-        }
-        fs::create_dir_all(directory)?;
-        // The file is whole, or is not there.
-        let staged = directory.join(FILE).with_extension("tmp");
-        let file = fs::File::create(&staged)?;
-        serde_json::to_writer(&file, &creation)?;
-        file.sync_all()?;
-        fs::rename(staged, directory.join(FILE))
+        kept::write(&directory.join(FILE), &creation)
     }
 }
 

@@ -15,6 +15,7 @@ use super::bulletins::Filling;
 use super::copies::{Copies, NO_COPY};
 use super::exchange::Board;
 use super::forget::{Lost, lost};
+use super::kept::Called;
 use super::log::log_of;
 use super::membership::{Having, Membership, Orders, Times};
 use super::portion::part;
@@ -136,7 +137,12 @@ impl Worker {
     /// [`Error::Engine`] if the engine cannot be reached; [`Error::Directory`] if the directory
     /// cannot be written.
     pub fn join(broker: Arc<dyn Broker>, mut options: WorkerOptions) -> Result<Self, Error> {
+        let called = Called {
+            name: options.name.clone(),
+            machine: options.machine.clone(),
+        };
         let kept = options.terms.keep(&options.directory);
+        let kept = kept.and_then(|()| called.keep(&options.directory));
         kept.map_err(|source| Error::Directory {
             path: options.directory.clone(),
             source,

@@ -8,6 +8,7 @@
 //! - `need`: what a test may need, and whether this machine has it.
 //! - `cluster`: a crawl that commits to a log of NATS, and its servers, killed.
 //! - `workers`: workers that share a crawl, killed, stopped, cut off and without their disks.
+//! - `acceptance`: what such a crawl costs and what holds it up, measured.
 //! - `child`: this binary again, as the process that a test kills.
 //! - `console`, `console_states`: the page of the console, in a browser.
 //! - `guard`, `hostile`: which addresses are contacted, in a network of their own.
@@ -20,6 +21,7 @@
 mod child;
 mod need;
 
+mod acceptance;
 mod cluster;
 mod console;
 mod console_states;
@@ -108,6 +110,10 @@ fn tests() -> Vec<Test> {
     let network = || Need::Network(guard::ADDRESSES);
     let hosts = || Need::Network(&hostile_hosts::PRIVATE);
     tests![
+        acceptance::an_engine_that_is_away_and_put_back: Need::Soak,
+        acceptance::what_a_cluster_costs: Need::Soak,
+        acceptance::who_wakes_up_asks_for_nothing: Need::Soak,
+        acceptance::workers_come_and_go: Need::Soak,
         cluster::a_crawl_over_a_log_is_killed_and_resumed: Need::Nats,
         cluster::a_person_creates_watches_and_steers_a_cluster: Need::Nats,
         cluster::a_worker_shows_its_cluster: Need::Nats,
@@ -169,7 +175,7 @@ fn tests() -> Vec<Test> {
         tools::pdftotext_finds_the_text_of_a_pdf: Need::Program("pdftotext"),
         tools::warcio_reads_every_record_and_its_digests: Need::Python("warcio"),
         workers::of_which_one_is_killed: Need::Nats,
-        workers::that_are_interrupted_while_they_copy_and_lose_a_disk: Need::Soak,
+        workers::that_are_interrupted_while_they_copy_and_lose_a_disk: Need::Nats,
         workers::that_are_stopped_and_cut_off: Need::Nats,
         workers::through_minutes_of_faults: Need::Soak,
     ]

@@ -17,7 +17,7 @@ use gleaner::frontier::Seed;
 use gleaner::url::parse;
 use gleaner::{Crawl, Ending, RunLimits, StopHandle};
 
-use crate::audit::{add_committed, simhash};
+use crate::audit::{add_committed, check_times, simhash};
 use crate::following::options;
 use crate::run::PATIENCE;
 use crate::web::{Answer, ClusterOptions, Site, Web, cluster_web};
@@ -199,10 +199,7 @@ fn workers_come_and_go_and_fetch_what_one_machine_fetches() {
     c.end();
     let found = cluster.fetched(&["a", "b", "c"]);
     assert_eq!(pages(&found), pages(&expected));
-    for (url, times) in found {
-        let once = expected.get(&url).copied().map_or(1, |times| times.max(1));
-        assert!(times <= once, "{url}: {times}");
-    }
+    check_times(&found, &expected);
     // What the workers tell is what they have done.
     let now = view.status().expect("it has looked");
     assert!(now.is_over, "{now:#?}");

@@ -240,20 +240,30 @@ pub(crate) fn canonical(url: &str) -> String {
 }
 
 /// Adds the URLs that a crawl is done with, by the lines of its log that are committed, each as
-/// often as it was found to be a page of its own. Visits that only checked what was learned do not
-/// count.
+/// often as it was fetched for that. Visits that only checked what was learned do not count, nor
+/// those that found a likeness: such a page is judged again when its site, or its original's, is
+/// better known. A copy byte for byte counts.
 pub(crate) fn add_committed(data: &Path, urls: &mut BTreeMap<String, usize>) {
     const OTHERS: [&str; 3] = ["retry", "checked", "unchanged"];
+    const LIKE: [&str; 2] = ["content", "near"];
     if !data.join("log").exists() {
         return;
     }
     let mut feed = Feed::open(data, Position::default()).expect("there is a log");
     while let Some((line, _)) = feed.read_line().expect("the log can be read") {
-        if !OTHERS.iter().any(|verdict| line.verdict == *verdict) {
-            // A page that repeats one of another shard is judged again when the site of that is
-            // better known there, and may be found to be its own.
-            let times = urls.entry(line.url).or_default();
-            *times += usize::from(line.original.is_none());
+        let is_one_of = |verdicts: &[&str]| verdicts.iter().any(|it| line.verdict == **it);
+        if !is_one_of(&OTHERS) {
+            let is_final = !is_one_of(&LIKE);
+            *urls.entry(line.url).or_default() += usize::from(is_final);
         }
+    }
+}
+
+/// Checks that what several shards are done with was fetched no more often than by one machine.
+#[track_caller]
+pub(crate) fn check_times(found: &BTreeMap<String, usize>, alone: &BTreeMap<String, usize>) {
+    for (url, times) in found {
+        let most = alone.get(url).map_or(1, |times| *times.max(&1));
+        assert!(*times <= most, "{url}: {times}");
     }
 }

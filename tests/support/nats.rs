@@ -1,13 +1,15 @@
 //! Servers of NATS on loopback, each a process with a directory of its own.
 
 use std::fs;
-use std::net::TcpListener;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use gleaner::broker::{Address, Broker, Nats};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::run::{PATIENCE, Running};
@@ -56,6 +58,7 @@ pub(crate) struct Servers {
     directory: TempDir,
     ports: Vec<u16>,
     routes: Vec<u16>,
+    monitors: Vec<u16>,
     running: Vec<Option<Running>>,
 }
 
@@ -85,12 +88,13 @@ fn free_ports(count: usize) -> Vec<u16> {
 impl Servers {
     /// Starts so many.
     pub(crate) fn start(count: usize, tools: &Path) -> Self {
-        let ports = free_ports(2 * count);
+        let ports = free_ports(3 * count);
         let mut servers = Self {
             binary: binary(tools),
             directory: tempfile::tempdir().expect("there is a directory for temporary files"),
             ports: ports[..count].to_vec(),
-            routes: ports[count..].to_vec(),
+            routes: ports[count..2 * count].to_vec(),
+            monitors: ports[2 * count..].to_vec(),
             running: (0..count).map(|_| None).collect(),
         };
         (0..count).for_each(|number| servers.run(number));
@@ -103,6 +107,7 @@ impl Servers {
         let directory = self.directory.path().join(number.to_string());
         command
             .args(["-a", "127.0.0.1", "-p", &self.ports[number].to_string()])
+            .args(["-m", &self.monitors[number].to_string()])
             .args(["-n", &format!("server-{number}"), "-js", "-sd"])
             .arg(directory)
             .stdin(Stdio::null())
@@ -148,6 +153,25 @@ impl Servers {
     /// The port of a server.
     pub(crate) fn port(&self, number: usize) -> u16 {
         self.ports[number]
+    }
+
+    /// What a server that runs says of itself.
+    pub(crate) fn figures(&self, number: usize) -> Value {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.monitors[number]))
+            .expect("a server that runs listens");
+        stream
+            .write_all(b"GET /varz HTTP/1.0\r\n\r\n")
+            .expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        let (_, body) = answer.split_once("\r\n\r\n").expect("it has a head");
+        serde_json::from_str(body).expect("it is JSON")
+    }
+
+    /// The process of a server that runs.
+    pub(crate) fn pid(&self, number: usize) -> Pid {
+        let running = self.running[number].as_ref();
+        running.expect("it runs").pid()
     }
 
     /// Where a crawl of this name is there.

@@ -9,9 +9,9 @@ mod left;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs;
-use std::io::{BufRead as _, BufReader, Lines, PipeReader, Read};
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Lines, PipeReader, Read, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -73,6 +73,10 @@ impl Output {
     }
 }
 
+/// The variable that names a directory in which what each process says is kept, as what they write
+/// is where it was: to look into what went wrong in a test of many.
+const KEPT: &str = "TEST_LOGS";
+
 /// The variable that fixes the seed of fingerprints.
 pub(crate) const SEED: &str = "GLEANER_DEDUP_SEED";
 
@@ -124,12 +128,13 @@ impl Running {
         let (sender, lines) = channel();
         let stdout = child.stdout.take();
         let stderr = child.stderr.take().expect("it is piped");
+        let kept = kept(child.id());
         Self {
             child,
             lines,
             readers: Some([
                 thread::spawn(move || stdout.map(read_text).unwrap_or_default()),
-                thread::spawn(move || read_lines(stderr, &sender)),
+                thread::spawn(move || read_lines(stderr, kept, &sender)),
             ]),
         }
     }
@@ -239,9 +244,25 @@ fn read_text(mut from: impl Read) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn read_lines(from: impl Read, lines: &Sender<String>) -> String {
+/// A directory for what processes write, which stays where [`KEPT`] asks for what they say.
+pub(crate) fn directory() -> TempDir {
+    let mut directory = tempfile::tempdir().expect("there is a directory for temporary files");
+    directory.disable_cleanup(std::env::var_os(KEPT).is_some());
+    directory
+}
+
+/// A file for what a process says, if [`KEPT`] asks for it.
+fn kept(process: u32) -> Option<File> {
+    let path = Path::new(&std::env::var_os(KEPT)?).join(format!("{process}.log"));
+    Some(File::create(path).expect("the directory is there"))
+}
+
+fn read_lines(from: impl Read, mut kept: Option<File>, lines: &Sender<String>) -> String {
     let mut text = String::new();
     for line in BufReader::new(from).lines().map_while(Result::ok) {
+        if let Some(kept) = &mut kept {
+            writeln!(kept, "{line}").expect("whoever asked for it has made room");
+        }
         text.push_str(&line);
         text.push('\n');
         let _ = lines.send(line);
@@ -257,7 +278,7 @@ pub(crate) struct Place {
 impl Place {
     pub(crate) fn new() -> Self {
         Self {
-            directory: tempfile::tempdir().expect("there is a directory for temporary files"),
+            directory: directory(),
         }
     }
 

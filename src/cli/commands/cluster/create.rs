@@ -20,7 +20,8 @@ use crate::frontier::Seed;
 
 What `--config` and flags say is kept with the crawl, and holds for all its workers. Not kept are
 credentials, and what each machine has of its own, such as state.max_memory and fetch.proxy: workers
-are given that themselves.")]
+are given that themselves. Budgets (traps.*) hold in each shard; there is no maximum of pages or
+bytes for the whole crawl.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,

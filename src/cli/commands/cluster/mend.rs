@@ -45,10 +45,10 @@ pub(crate) struct Restore {
     /// Directory of a worker that has a part of the crawl
     #[arg(long, value_name = "DIR")]
     offer: Option<PathBuf>,
-    /// Name of this worker [default: that of the machine and of the directory]
+    /// Name of this worker [default: as DIR says, else that of the machine and of the directory]
     #[arg(long, requires = "offer")]
     name: Option<String>,
-    /// The machine that it runs on [default: its host name]
+    /// The machine that it runs on [default: as DIR says, else its host name]
     #[arg(long, value_name = "NAME", requires = "offer")]
     machine: Option<String>,
 }

@@ -3,18 +3,27 @@
 use std::fs;
 use std::path::Path;
 
-use crate::cli::Failure;
+use anyhow::Context as _;
 
-/// The machine, and the name of the worker, as they are given or by default.
+use crate::cli::Failure;
+use crate::cluster::Called;
+
+/// The machine, and the name of the worker, as they are given, as its directory keeps them, or by
+/// default.
 pub(in crate::cli::commands) fn names(
     machine: Option<&str>,
     name: Option<&str>,
     directory: &Path,
 ) -> Result<(String, String), Failure> {
-    let machine = machine.map_or_else(host_name, str::to_owned);
-    let name = match name {
-        Some(name) => name.to_owned(),
-        None => {
+    let kept = Called::of(directory)
+        .with_context(|| format!("cannot read what {} is called", directory.display()))?;
+    let machine = machine.map(str::to_owned);
+    let machine = machine.or_else(|| kept.as_ref().map(|it| it.machine.clone()));
+    let machine = machine.unwrap_or_else(host_name);
+    let name = match (name, kept) {
+        (Some(name), _) => name.to_owned(),
+        (None, Some(kept)) => kept.name,
+        (None, None) => {
             let path = std::path::absolute(directory).map_err(anyhow::Error::from)?;
             let directory = path.file_name().map(|it| it.to_string_lossy().into_owned());
             format!("{machine}-{}", plain(&directory.unwrap_or_default()))

@@ -36,11 +36,12 @@ pub(crate) struct Arguments {
     /// Directory of this worker's shards: each is a data directory, in DIR/shards
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
-    /// Name of this worker, which no other one has [default: that of the machine and of the data
-    /// directory]
+    /// Name of this worker, which no other one has [default: as its directory says, else that of
+    /// the machine and of the directory]
     #[arg(long)]
     name: Option<String>,
-    /// Machine that it runs on; copies of a shard are on different ones [default: its host name]
+    /// Machine that it runs on; copies of a shard are on different ones [default: as its directory
+    /// says, else its host name]
     #[arg(long, value_name = "NAME")]
     machine: Option<String>,
     /// Maximum number of shards that it is to own [default: none]
