@@ -12,7 +12,7 @@
 
 FROM rust:1.91-slim-bookworm AS build
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends python3 \
+    && apt-get install --yes --no-install-recommends make python3 \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
 COPY Cargo.toml Cargo.lock ./
