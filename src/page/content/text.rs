@@ -369,8 +369,10 @@ impl Writer {
 /// Whether all that a text has of ASCII is printable, with single spaces. May be wrong about a text
 /// that has `!` behind a space, and says then that it has not.
 ///
-/// Most texts are short, so those are read by few overlapping words, and not copied.
+/// Most texts are short, so those are read by few overlapping words, and not copied; of longer ones
+/// many bytes are looked at at once.
 fn is_even(bytes: &[u8]) -> bool {
+    const LONG: usize = STRETCH + 1;
     let word = |at: usize| {
         let eight = bytes.get(at..).and_then(<[u8]>::first_chunk);
         u64::from_le_bytes(eight.copied().unwrap_or([b'x'; 8]))
@@ -379,36 +381,33 @@ fn is_even(bytes: &[u8]) -> bool {
         let shifted = |word: u64, byte: &u8| word << 8 | u64::from(*byte);
         return is_even_word(bytes.iter().fold(u64::from_le_bytes([b'x'; 8]), shifted));
     };
-    // Each word begins in the one before it, for two spaces may be in both.
-    match last {
-        0..8 => is_even_word(word(0)) & is_even_word(word(last / 2)) & is_even_word(word(last)),
-        _ => are_even_stretches(bytes) && is_even_word(word(last)),
+    // What is looked at begins in what was before it, for two spaces may be in both.
+    if bytes.len() < LONG {
+        return is_even_word(word(0)) & is_even_word(word(last / 2)) & is_even_word(word(last));
     }
+    let stretches = bytes.windows(LONG).step_by(STRETCH);
+    let end = bytes.last_chunk::<LONG>().map(<[u8; LONG]>::as_slice);
+    stretches.chain(end).all(is_even_stretch) && is_even_word(word(last))
 }
 
-/// The same of the first bytes of a text, as many as are not in its last eight. Many are looked at
-/// at once, so each stretch is looked at to its end.
-fn are_even_stretches(bytes: &[u8]) -> bool {
-    const STRETCH: usize = 16;
-    let mut rest = bytes;
-    while let (Some(here), Some((_, behind))) = (rest.first_chunk::<STRETCH>(), rest.split_first())
-        && let Some(next) = behind.first_chunk::<STRETCH>()
-    {
-        let is_odd = |byte: u8, next: u8| {
-            u8::from(byte < b' ') | u8::from(byte == 0x7f) | u8::from(byte == b' ' && next == b' ')
-        };
-        let pairs = here.iter().zip(next);
-        if pairs.fold(0, |any, (byte, next)| any | is_odd(*byte, *next)) != 0 {
-            return false;
-        }
-        rest = rest.get(STRETCH..).unwrap_or_default();
-    }
-    let word = |at: usize| {
-        let eight = rest.get(at..).and_then(<[u8]>::first_chunk);
-        u64::from_le_bytes(eight.copied().unwrap_or([b'x'; 8]))
+/// Bytes that are looked at at once.
+const STRETCH: usize = 16;
+
+/// The same of a stretch, and of the byte behind it as far as that follows a space. Without an
+/// early exit, and without `&&`, so that all are looked at at once.
+#[inline]
+fn is_even_stretch(bytes: &[u8]) -> bool {
+    let next = bytes.split_first().and_then(|it| it.1.first_chunk());
+    let Some((bytes, next)) = bytes.first_chunk::<STRETCH>().zip(next) else {
+        return true;
     };
-    // At most 16 bytes are left, of which the last eight are looked at by the caller.
-    rest.len() <= 8 || is_even_word(word(0)) & is_even_word(word(rest.len().min(12) - 8))
+    let is_odd = |byte: u8, next: u8| {
+        u8::from(byte < b' ')
+            | u8::from(byte == 0x7f)
+            | u8::from(byte == b' ') & u8::from(next == b' ')
+    };
+    let pairs = bytes.iter().zip::<&[u8; STRETCH]>(next);
+    pairs.fold(0, |any, (byte, next)| any | is_odd(*byte, *next)) == 0
 }
 
 /// The same of eight bytes.
