@@ -113,9 +113,10 @@ fn patterns_and_budgets_hold_for_files_too() {
             .contains("3  files: budget traps.max_pages_per_host used up"),
         "{output:#?}"
     );
-    // Bytes are those of the host, whatever they are of.
+    // Bytes are those of the host, whatever they are of. They count once they are committed, and so
+    // that a visit waits for that of the one before, there is one at a time.
     let web = start();
-    let settings = by_mode("all") + "[traps]\nmax_bytes_per_host = 1\n";
+    let settings = by_mode("all") + "[fetch]\nconcurrency = 1\n[traps]\nmax_bytes_per_host = 1\n";
     let (place, _) = crawl(&web, &settings);
     let counters = place.status().counters;
     assert!(asked(&web, CDN).len() < 6, "{:?}", asked(&web, CDN));
