@@ -23,11 +23,6 @@ const FAST: &str = "[archive]\nstore = \"exact-only\"\n[crawl]\nscope = \"any\"\
                     [politeness]\ndelay = \"0s\"\n\
                     [fetch]\nallow_private = true\nconcurrency = 64\n";
 
-/// Passes time in which the web is crawled.
-fn passes(world: &World, time: Duration) {
-    world.web.wait_for_requests(usize::MAX, time);
-}
-
 fn now(engine: &Arc<Nats>) -> ClusterStatus {
     let engine = Arc::clone(engine) as Arc<dyn Broker>;
     patiently(|| status(&engine, "crawl", Duration::from_secs(1)))
@@ -152,9 +147,9 @@ pub(crate) fn an_engine_that_is_away_and_put_back() {
     let workers = NAMES.map(|it| world.start_at(&world.servers.address("crawl"), it, &[]));
     world.wait(200);
     (0..3).for_each(|it| world.servers.kill(it));
-    passes(&world, Duration::from_secs(10));
+    world.passes(Duration::from_secs(10));
     let before = world.web.requests().len();
-    passes(&world, Duration::from_secs(20));
+    world.passes(Duration::from_secs(20));
     let without = world.web.requests().len() - before;
     (0..3).for_each(|it| world.servers.run(it));
     let back = Instant::now();
@@ -170,7 +165,7 @@ pub(crate) fn an_engine_that_is_away_and_put_back() {
     (0..3).for_each(|it| world.servers.run(it));
     let before = world.web.requests().len();
     world.wait(before + 1);
-    passes(&world, Duration::from_secs(5));
+    world.passes(Duration::from_secs(5));
     let later = world.web.requests().len() - before;
     (0..3).for_each(|it| world.servers.kill(it));
     (0..3).for_each(|it| world.servers.put_back(it));
@@ -222,7 +217,7 @@ pub(crate) fn who_wakes_up_asks_for_nothing() {
         b.signal(Signal::STOP);
         let waiting = world.web.requests().len();
         a.signal(Signal::CONT);
-        passes(&world, Duration::from_secs(2));
+        world.passes(Duration::from_secs(2));
         let since = &world.web.requests()[waiting..];
         eprintln!("{round}: {} requests of who woke up", since.len());
         for host in 0..size.hosts {
@@ -269,7 +264,7 @@ pub(crate) fn workers_come_and_go() {
     let c = start("c");
     wait_until("three own shards", || is_whole(&[2, 3, 3]));
     eprintln!("joined after {:.1} s", begun.elapsed().as_secs_f64());
-    passes(&world, Duration::from_secs(10));
+    world.passes(Duration::from_secs(10));
 
     let of_a: Vec<u16> = now(&engine)
         .shards
@@ -304,14 +299,14 @@ pub(crate) fn workers_come_and_go() {
     );
     let a = start("a");
     wait_until("three own shards again", || is_whole(&[2, 3, 3]));
-    passes(&world, Duration::from_secs(5));
+    world.passes(Duration::from_secs(5));
 
     let begun = Instant::now();
     let broker = Arc::clone(&engine) as Arc<dyn Broker>;
     patiently(|| drain(&broker, "b", true));
     wait_until("it is drained", || owned(&engine, "b") == 0);
     eprintln!("drained after {:.1} s", begun.elapsed().as_secs_f64());
-    passes(&world, Duration::from_secs(10));
+    world.passes(Duration::from_secs(10));
     for worker in [a, b, c] {
         worker.end_within(Duration::from_mins(10)).expect(0);
     }

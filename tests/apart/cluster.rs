@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::audit::{left, rows, simhash};
 use crate::browser::Browser;
-use crate::console::key;
+use crate::console::{asked_only, key};
 use crate::contract;
 use crate::kills::crawl_twice;
 use crate::nats::{self, Servers, copy};
@@ -519,10 +519,7 @@ pub(crate) fn the_page_of_a_worker_shows_its_cluster() {
     // It goes on by itself.
     cluster(&world, &["resume"], &[]).expect(0);
     browser.wait(&format!("{} > 20", key("pages")));
-    for url in browser.requests() {
-        let is_own = url.starts_with(&base) || url == "about:blank";
-        assert!(is_own, "asked for {url}");
-    }
+    asked_only(&mut browser, &base);
     // Until it knows that this is a worker, it asks for what only one crawl has.
     let complaints = browser.complaints();
     let mut others = complaints

@@ -80,15 +80,21 @@ pub(crate) fn opened(place: &Place, web: &Web) -> (Running, String, Browser) {
     (daemon, base, browser)
 }
 
-/// The page asked nobody but its crawl, and complained of nothing but routes that are not there.
+/// The page asked nobody but its crawl.
 #[track_caller]
-fn stayed_at_home(browser: &mut Browser, base: &str) {
+pub(crate) fn asked_only(browser: &mut Browser, base: &str) {
     for url in browser.requests() {
         assert!(
             url.starts_with(base) || url == "about:blank",
             "asked for {url}"
         );
     }
+}
+
+/// The page asked nobody but its crawl, and complained of nothing.
+#[track_caller]
+fn stayed_at_home(browser: &mut Browser, base: &str) {
+    asked_only(browser, base);
     let complaints = browser.complaints();
     assert!(complaints.is_empty(), "{complaints:#?}");
 }

@@ -83,6 +83,11 @@ impl World {
         Self::of(size, seed)
     }
 
+    /// Passes time in which the web is crawled.
+    pub(crate) fn passes(&self, time: Duration) {
+        self.web.wait_for_requests(usize::MAX, time);
+    }
+
     /// One in which a crawl is created.
     pub(crate) fn of(size: Size, seed: u64) -> Self {
         let options = ClusterOptions {
@@ -357,9 +362,8 @@ pub(crate) fn through_minutes_of_faults() {
     };
     let mut world = World::of(size, seed);
     let mut workers = NAMES.map(|name| Some(world.start(name, &[])));
-    let passes = |world: &World, time| world.web.wait_for_requests(usize::MAX, time);
     for round in 0..minutes * 3 {
-        passes(&world, ROUND);
+        world.passes(ROUND);
         let at = random.below(NAMES.len());
         match random.below(3) {
             0 => {
@@ -374,7 +378,7 @@ pub(crate) fn through_minutes_of_faults() {
                 eprintln!("{round}: worker {} is stopped", NAMES[at]);
                 let worker = workers[at].as_ref().expect("it was started again");
                 worker.signal(Signal::STOP);
-                passes(&world, STOPPED);
+                world.passes(STOPPED);
                 worker.signal(Signal::CONT);
             }
             _ => {
