@@ -138,7 +138,8 @@ impl Waiting {
         for page in pages {
             let (mut row, lines) = self.row(page.row)?;
             row.is_settled = seen.is_settled(lines.layout);
-            let standings = sites::standings(&lines, seen, true);
+            let known = sites::known(&lines, seen);
+            let standings = sites::standings(&lines, &known, true);
             row.standings = standings.map(number).collect();
             self.rows.replace(page.row, &bytes(&row))?;
         }

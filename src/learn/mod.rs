@@ -34,6 +34,7 @@ pub use suspicion::{
     Draw, Return, Rows, Suspect, Suspecting, Suspicions, Sweep, Visit, next_draw, open_all,
 };
 pub use template::{
-    Change, Class, Doubt, MAX_CELLS, Seen, Sighting, Standing, Template, Unit, YOUNG, slots,
+    Change, Class, Doubt, KnownLines, MAX_CELLS, Seen, Sighting, Standing, Template, Unit, YOUNG,
+    slots,
 };
 pub use traps::{Spent, Trail, Trap, TrapMode, TrapOverrides, TrapPolicy, by_form};

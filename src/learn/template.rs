@@ -15,6 +15,7 @@
 mod bits;
 mod cells;
 mod headlines;
+mod known;
 mod slots;
 mod written;
 
@@ -26,6 +27,8 @@ use serde::{Deserialize, Serialize};
 pub use cells::MAX_CELLS;
 use cells::{Cell, Cells};
 use headlines::{Headlines, Layouts};
+pub use known::KnownLines;
+use known::OfLayout;
 use slots::Suspects;
 pub use slots::slots;
 use written::Steps;
@@ -441,27 +444,7 @@ impl<'a> Seen<'a> {
     /// Returns what a line is on the site, for a page of this layout. `is_counted` says whether the
     /// page itself was counted, and `is_frame` whether the page has the line in its frame.
     pub fn standing(&self, line: u32, layout: u32, is_counted: bool, is_frame: bool) -> Standing {
-        let head = self.head();
-        let Some(cell) = self.cell(line) else {
-            return Standing::Rare;
-        };
-        if cell.is_template(head.distinguishes(layout)) && cell.is_current(head.pages) {
-            let pages = head.layouts.pages(layout);
-            return match is_frame && pages >= YOUNG && cell.pages >= pages.div_ceil(2) {
-                true => Standing::Frame,
-                false => Standing::Template,
-            };
-        }
-        match cell.pages > u32::from(is_counted) {
-            true => Standing::Common,
-            false => Standing::Rare,
-        }
-    }
-
-    /// Returns `true` if many of the site's pages have the line.
-    pub fn is_frequent(&self, line: u32) -> bool {
-        let cell = self.cell(line);
-        cell.is_some_and(|cell| cell.pages >= (self.pages() / FREQUENT).max(MIN_FREQUENT))
+        OfLayout::of(layout, *self).standing(self.cell(line).as_ref(), is_counted, is_frame)
     }
 
     /// Returns `true` if the lines of a class did not change between two fetches of one URL.
@@ -474,6 +457,11 @@ impl<'a> Seen<'a> {
     pub fn is_volatile(&self, class: Class) -> bool {
         let known = self.examined(class);
         known.is_some_and(|known| known.changed >= CHANGES)
+    }
+
+    fn has_volatile(&self) -> bool {
+        let mut examined = self.head().examined.iter();
+        examined.any(|known| known.changed >= CHANGES)
     }
 
     fn examined(&self, class: Class) -> Option<&Examined> {

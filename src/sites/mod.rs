@@ -10,4 +10,6 @@ mod company;
 pub(crate) use company::{company, compare_own};
 pub(crate) use mask::line_mask;
 pub(crate) use name::SiteName;
-pub(crate) use own_lines::{class, headline, is_volatile, lines, own_lines, slots, standings};
+pub(crate) use own_lines::{
+    class, headline, is_volatile, known, lines, own_lines, slots, standings,
+};

@@ -2,7 +2,7 @@
 
 use super::name::SiteName;
 use crate::dedup::own::{Kind, Line, Lines, OwnLines, Standing};
-use crate::learn::{self, Class, Seen};
+use crate::learn::{self, Class, KnownLines, Seen};
 use crate::page::{self, Parts, Role};
 
 /// Number of words with which a line tells by itself what its numbers are.
@@ -44,16 +44,25 @@ fn kind(line: &page::Line) -> Kind {
     }
 }
 
+/// Looks up the lines of a page in what is known of its site.
+pub(crate) fn known<'a>(lines: &Lines, seen: Seen<'a>) -> KnownLines<'a> {
+    KnownLines::of(
+        lines.lines.iter().map(|line| line.masked),
+        lines.layout,
+        seen,
+    )
+}
+
 /// Returns a page's lines with what each of them is on its site. `is_counted` says whether the
 /// template has counted the page.
 pub(crate) fn own_lines(
     lines: &Lines,
     site: &SiteName,
-    seen: Seen<'_>,
+    known: &KnownLines<'_>,
     is_counted: bool,
 ) -> OwnLines {
-    let site = (site.number(), seen.is_settled(lines.layout));
-    OwnLines::new(lines, site, standings(lines, seen, is_counted))
+    let site = (site.number(), known.seen().is_settled(lines.layout));
+    OwnLines::new(lines, site, standings(lines, known, is_counted))
 }
 
 /// Returns by what a page is told from others of its site, before the template has counted it.
@@ -65,16 +74,16 @@ pub(crate) fn headline(lines: &Lines, seen: Seen<'_>) -> Option<u32> {
 /// Returns what each of a page's lines is on its site, in their order.
 pub(crate) fn standings<'a>(
     lines: &'a Lines,
-    seen: Seen<'a>,
+    known: &'a KnownLines<'_>,
     is_counted: bool,
 ) -> impl Iterator<Item = Standing> + 'a {
     lines.lines.iter().enumerate().map(move |(at, line)| {
         // The name of the site is frame of the title.
         let is_frame = line.kind.is_frame() || line.kind == Kind::Title;
-        match seen.standing(line.masked, lines.layout, is_counted, is_frame) {
+        match known.standing(at, is_counted, is_frame) {
             learn::Standing::Frame => Standing::Ignored,
             learn::Standing::Template => Standing::Template,
-            _ if is_volatile(&lines.lines, at, seen) => Standing::Ignored,
+            _ if is_volatile(&lines.lines, at, known) => Standing::Ignored,
             learn::Standing::Common => Standing::Common,
             learn::Standing::Rare => Standing::Own,
         }
@@ -82,9 +91,9 @@ pub(crate) fn standings<'a>(
 }
 
 /// Returns whether a line is known to change between two fetches of one URL.
-pub(crate) fn is_volatile(lines: &[Line], at: usize, seen: Seen<'_>) -> bool {
-    let classes = [true, false].map(|in_numbers| class(lines, at, in_numbers));
-    classes.into_iter().flatten().any(|it| seen.is_volatile(it))
+pub(crate) fn is_volatile(lines: &[Line], at: usize, known: &KnownLines<'_>) -> bool {
+    let classes = [true, false].into_iter();
+    known.are_volatile(classes.filter_map(|in_numbers| class(lines, at, in_numbers)))
 }
 
 /// Returns the class of a line that may change in its numbers, or as a whole.
@@ -103,10 +112,11 @@ pub(crate) fn class(lines: &[Line], at: usize, in_numbers: bool) -> Option<Class
 
 /// Returns the slots of lines. Links take no place: which of them a page has changes from page to
 /// page.
-pub(crate) fn slots(lines: &[Line], seen: Seen<'_>) -> Vec<u32> {
-    let placed = lines.iter().filter(|line| line.kind != Kind::Link);
+pub(crate) fn slots(lines: &[Line], known: &KnownLines<'_>) -> Vec<u32> {
+    let placed = lines.iter().enumerate();
     let placed: Vec<(u32, bool)> = placed
-        .map(|line| (line.masked, seen.is_frequent(line.masked)))
+        .filter(|(_, line)| line.kind != Kind::Link)
+        .map(|(at, line)| (line.masked, known.is_frequent(at)))
         .collect();
     let mut slots = learn::slots(&placed).into_iter();
     let slot = |line: &Line| match line.kind {

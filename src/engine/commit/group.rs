@@ -93,7 +93,8 @@ impl<'a> Group<'a> {
         };
         let site = SiteName::of(&url);
         let template = self.template(&site)?;
-        Ok(Some(sites::own_lines(&lines, &site, template.seen(), true)))
+        let known = sites::known(&lines, template.seen());
+        Ok(Some(sites::own_lines(&lines, &site, &known, true)))
     }
 
     /// Returns the lines of a document, as far as they are of account; `None` if they are not

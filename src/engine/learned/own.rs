@@ -4,15 +4,14 @@
 use std::iter::repeat;
 
 use super::restless;
-use super::template::SiteTemplate;
 use crate::dedup::own::Lines;
 use crate::dedup::{DocumentId, Ineligible, Tier, Verdict};
 use crate::engine::Error;
 use crate::engine::commit::Group;
 use crate::engine::visit::{Findings, Judged, News, Novelty, Own};
-use crate::learn::{Class, Expectation, Sighting, Unit};
+use crate::learn::{Class, Expectation, KnownLines, Sighting, Unit};
 use crate::page::{Page, Role};
-use crate::sites::{SiteName, headline, is_volatile, lines, own_lines, slots};
+use crate::sites::{SiteName, headline, is_volatile, known, lines, own_lines, slots};
 use crate::url;
 
 /// Maximum number of lines that are told one by one; a page with more new ones is new.
@@ -29,14 +28,17 @@ pub(crate) fn of(judged: &Judged<'_>, group: &Group<'_>) -> Result<Own, Error> {
     let site = SiteName::of(&judged.analysed.fetched.task.url);
     let template = group.template(&site)?;
     let lines = lines(&page.parts);
+    let known = known(&lines, template.seen());
     let is_counted = judged.previous.is_some();
-    let mut own = own_lines(&lines, &site, template.seen(), is_counted);
+    let mut own = own_lines(&lines, &site, &known, is_counted);
     let changed = restless::changed(judged, &own, group)?;
     own.ignore(&changed);
+    let novelty = novelty(page, &lines, &known);
     Ok(Own {
         lines: Some(own),
         changed,
-        ..novelty(page, lines, &template)
+        parts: Some(lines),
+        ..novelty
     })
 }
 
@@ -51,9 +53,9 @@ fn page<'a>(judged: &Judged<'a>) -> Option<&'a Page> {
 /// it is nor without what repeats the URL, and does not change with each fetch. A line that was
 /// forgotten counts as never seen. What only names another page is not new: that page will say it.
 /// If a few lines alone make it new, they are told.
-fn novelty(page: &Page, lines: Lines, template: &SiteTemplate<'_>) -> Own {
-    let seen = template.seen();
-    let slots = slots(&lines.lines, seen).into_iter().map(Some);
+fn novelty(page: &Page, lines: &Lines, known: &KnownLines<'_>) -> Own {
+    let seen = known.seen();
+    let slots = slots(&lines.lines, known).into_iter().map(Some);
     let mut own = Own::default();
     let mut count = 0;
     // Lines beyond those that are stored have no slot.
@@ -62,11 +64,15 @@ fn novelty(page: &Page, lines: Lines, template: &SiteTemplate<'_>) -> Own {
         let is_link = line.role == Role::Link
             || line.is_link && matches!(line.role, Role::Main | Role::Frame);
         let class = slot.map(Class::Slot);
+        let is_known = match slot {
+            Some(_) => known.knows(at),
+            None => seen.knows(line.masked as u32),
+        };
         if is_link
-            || seen.knows(line.masked as u32)
-            || seen.knows(line.hash as u32)
-            || is_volatile(&lines.lines, at, seen)
-            || class.is_some_and(|class| seen.is_volatile(class))
+            || is_known
+            || line.hash != line.masked && seen.knows(line.hash as u32)
+            || is_volatile(&lines.lines, at, known)
+            || known.are_volatile(class.into_iter())
         {
             continue;
         }
@@ -93,7 +99,6 @@ fn novelty(page: &Page, lines: Lines, template: &SiteTemplate<'_>) -> Own {
         false if page.parts.is_cut => Novelty::Unknown,
         false => Novelty::Nothing,
     };
-    own.parts = Some(lines);
     own
 }
 

@@ -16,7 +16,7 @@ use crate::engine::visit::Judged;
 use crate::frontier::Moment;
 use crate::learn::{Change, Class, Doubt, Expectation};
 use crate::rows::PageRecord;
-use crate::sites::{SiteName, class, company, own_lines};
+use crate::sites::{SiteName, class, company, known, own_lines};
 use crate::store::{Table, decode, encode, keys};
 use crate::url::UrlId;
 
@@ -57,7 +57,7 @@ fn before(
     let site = SiteName::of(&judged.analysed.fetched.task.url);
     let template = group.template(&site)?;
     let lines = group.lines(document.id)?;
-    Ok(lines.map(|lines| own_lines(&lines, &site, template.seen(), true)))
+    Ok(lines.map(|lines| own_lines(&lines, &site, &known(&lines, template.seen()), true)))
 }
 
 /// Returns the lines in which a page differs from an original that it may repeat.

@@ -9,7 +9,7 @@ use crate::engine::commit::write_set::{Offered, foreign_original};
 use crate::engine::visit::Judged;
 use crate::fetch::Exchange;
 use crate::rows::{Notice, OwnPart};
-use crate::sites::{SiteName, standings};
+use crate::sites::{SiteName, known, standings};
 use crate::store::keys;
 
 /// Documents of a site of which others are told anew when its template is known: more than it takes
@@ -54,7 +54,8 @@ fn own_part(
     let template = group.template(site)?;
     let seen = template.seen();
     let of_site = (site.number(), seen.is_settled(lines.layout));
-    let standings = standings(&lines, seen, true);
+    let known = known(&lines, seen);
+    let standings = standings(&lines, &known, true);
     Ok(Some(OwnPart::of(&lines, of_site, standings)))
 }
 
