@@ -1,9 +1,13 @@
-//! Which sequences of characters are one text. Most texts are in the usual form already, and are
-//! given back as they are.
+//! Which sequences of characters are one text, and what characters are. Most texts are in the usual
+//! form already, and are given back as they are.
+
+mod letters;
 
 use std::borrow::Cow;
 
 use icu_normalizer::ComposingNormalizerBorrowed;
+
+pub(crate) use letters::{is_alphanumeric, is_lower_alphanumeric, push_lower};
 
 /// The text with letters and their accents composed (NFC): `e` and an acute accent are `é`. Such
 /// spellings look the same, and by Unicode they are.

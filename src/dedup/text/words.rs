@@ -124,7 +124,7 @@ const CLASS: [Class; 256] = {
 pub(super) fn is_word(c: char) -> bool {
     // Dashes, quotation marks and the like are most of what is no letter.
     let is_punctuation = matches!(c, '\u{2010}'..='\u{2027}');
-    !is_punctuation && (c.is_alphanumeric() || is_mark(c))
+    !is_punctuation && (unicode::is_alphanumeric(c) || is_mark(c))
 }
 
 /// The text in lower case, character by character, so that no word depends on its neighbours, and
@@ -152,7 +152,7 @@ pub(super) fn lower_into(to: &mut String, text: &str) {
         to[begun..].make_ascii_lowercase();
         let beyond = after.bytes().position(|byte| byte.is_ascii());
         let (beyond, after) = after.split_at(beyond.unwrap_or(after.len()));
-        to.extend(beyond.chars().flat_map(char::to_lowercase));
+        unicode::push_lower(to, beyond);
         rest = after;
     }
     // Now, because some letters with accents are composed in lower case only.

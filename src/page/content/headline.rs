@@ -3,8 +3,6 @@
 //! It is one of the headings that a reader sees. The title that the page declares tells which, and
 //! where the main text begins: sites also make headings of their own name, of teasers and of menus.
 
-use std::collections::HashSet;
-
 use html5ever::local_name;
 
 use super::apart::is_apart;
@@ -12,6 +10,7 @@ use super::blocks::TextBlock;
 use super::text::Writer;
 use crate::page::facts::metadata::{Metadata, headline_as_data};
 use crate::page::html::{Break, Outline, Sight, Tag, attribute};
+use crate::unicode;
 
 /// Maximum length of a headline in bytes; longer headings are paragraphs.
 const MAX_BYTES: usize = 400;
@@ -76,19 +75,23 @@ pub(crate) fn of(
         };
         last = heading;
         headings += 1;
-        let text = text_of(outline, element);
-        if text.is_empty() || text.len() > MAX_BYTES {
-            continue;
-        }
         let is_near = first_main.is_some_and(|first| at + 8 >= first);
-        let points = titles.points(&text)
-            + level_points(outline.elements[element].tag)
+        let by_place = level_points(outline.elements[element].tag)
             + i32::from(block.is_main) * 15
             + i32::from(is_near) * 10
             - i32::from(words_before > 0) * 10
             - frame_points(outline, element)
             - i32::from(block.is_link()) * if leads_home(outline, element) { 60 } else { 10 };
-        if points >= MIN_POINTS && best.as_ref().is_none_or(|(most, _)| points > *most) {
+        let needed = best.as_ref().map_or(MIN_POINTS, |(most, _)| most + 1);
+        if by_place + titles.most() < needed {
+            continue;
+        }
+        let text = text_of(outline, element);
+        if text.is_empty() || text.len() > MAX_BYTES {
+            continue;
+        }
+        let points = by_place + titles.points(&text);
+        if points >= needed {
             best = Some((points, Headline { text, element }));
         }
     }
@@ -192,7 +195,8 @@ struct Titles {
     /// The title, and its parts between separators.
     title: String,
     parts: Vec<String>,
-    words: HashSet<String>,
+    /// Number of different words of the title.
+    words: usize,
     site: String,
 }
 
@@ -209,23 +213,32 @@ impl Titles {
                 .flat_map(|part| part.split(separator))
                 .collect();
         }
-        let exact = headline_as_data(outline);
+        let all = |texts: &mut dyn Iterator<Item = &str>| -> Vec<String> {
+            texts.map(folded).filter(|it| !it.is_empty()).collect()
+        };
+        let title = folded(title);
+        let mut words: Vec<&str> = title.split(' ').collect();
+        words.sort_unstable();
+        words.dedup();
         Self {
-            exact: exact
-                .iter()
-                .map(|it| folded(it))
-                .filter(|it| !it.is_empty())
-                .collect(),
-            parts: parts
-                .into_iter()
-                .map(folded)
-                .filter(|it| !it.is_empty())
-                .collect(),
-            words: folded(title).split(' ').map(str::to_owned).collect(),
-            title: folded(title),
+            exact: all(&mut headline_as_data(outline).iter().map(|it| &**it)),
+            parts: all(&mut parts.into_iter()),
+            words: words.len(),
+            title,
             site: folded(declared.metadata.site_name.as_deref().unwrap_or_default()),
         }
     }
+
+    /// The most points that a heading gets by its words.
+    fn most(&self) -> i32 {
+        match self.exact.is_empty() {
+            true => Self::IS_TITLE,
+            false => Self::IS_TITLE + Self::IS_EXACT,
+        }
+    }
+
+    const IS_EXACT: i32 = 40;
+    const IS_TITLE: i32 = 45;
 
     /// How well a heading agrees with the titles.
     fn points(&self, heading: &str) -> i32 {
@@ -242,7 +255,7 @@ impl Titles {
         }
         let mut points = 0;
         if self.exact.contains(&heading) {
-            points += 40;
+            points += Self::IS_EXACT;
         }
         if self.site == heading {
             points -= 40;
@@ -250,11 +263,11 @@ impl Titles {
         let words = heading.split(' ');
         let known = words
             .clone()
-            .filter(|word| self.words.contains(*word))
+            .filter(|word| self.title.split(' ').any(|it| it == *word))
             .count();
         let all = words.count();
         points += if self.title == heading {
-            45
+            Self::IS_TITLE
         } else if self.title.starts_with(&heading)
             || heading.starts_with(&self.title) && !self.title.is_empty()
         {
@@ -262,7 +275,7 @@ impl Titles {
             40
         } else if self.parts.contains(&heading) {
             30
-        } else if known * 10 >= all * 6 && known * 10 >= self.words.len() * 3 {
+        } else if known * 10 >= all * 6 && known * 10 >= self.words * 3 {
             25
         } else {
             0
@@ -274,14 +287,20 @@ impl Titles {
 /// Letters and digits in lower case, words separated by single spaces.
 fn folded(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
-    let words = text
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|it| !it.is_empty());
-    for word in words {
-        if !folded.is_empty() {
+    let mut is_apart = false;
+    for c in text.chars() {
+        if !unicode::is_alphanumeric(c) {
+            is_apart = true;
+            continue;
+        }
+        if is_apart && !folded.is_empty() {
             folded.push(' ');
         }
-        folded.extend(word.chars().flat_map(char::to_lowercase));
+        is_apart = false;
+        match c.is_ascii() {
+            true => folded.push(c.to_ascii_lowercase()),
+            false => folded.extend(c.to_lowercase()),
+        }
     }
     folded
 }

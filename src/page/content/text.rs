@@ -283,10 +283,7 @@ impl Writer {
             }
             self.pending = Break::None;
             self.is_preformatted = true;
-            match words
-                .bytes()
-                .all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t'))
-            {
+            match is_kept_as_it_is(words.as_bytes()) {
                 true => self.push_str(words),
                 false => self.push_kept(words),
             }
@@ -442,6 +439,15 @@ fn has_blank_or_dropped(bytes: &[u8]) -> bool {
 /// Whether nothing of `word` is visible.
 fn is_blank(word: &str) -> bool {
     word.chars().all(|c| is_dropped(c) || c.is_whitespace())
+}
+
+/// Whether a preformatted text has nothing that is dropped. Whole texts are examined, without an
+/// early exit, so that many bytes are at once.
+fn is_kept_as_it_is(text: &[u8]) -> bool {
+    let is_kept =
+        |byte: u8| (byte.wrapping_sub(b' ') <= b'~' - b' ') | (byte == b'\n') | (byte == b'\t');
+    let is_other = |byte: &u8| !is_kept(*byte);
+    !text.iter().fold(false, |any, byte| any | is_other(byte))
 }
 
 /// Whether this is an invisible character. Some sites sprinkle them over their words, which would

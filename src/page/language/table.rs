@@ -158,14 +158,17 @@ pub(super) fn languages() -> impl Iterator<Item = &'static str> {
 pub(super) fn detect(text: &str, script: Shared) -> Option<Detected> {
     let table = Table::of(script);
     let (sums, count) = table.sums(text, script);
-    let mut order: Vec<(i32, &'static str)> = sums
-        .into_iter()
-        .zip(table.languages.iter().copied())
-        .collect();
-    order.sort_unstable_by(|a, b| b.cmp(a));
-    let [(best, language), (second, _), ..] = *order.as_slice() else {
-        return None;
-    };
+    let languages = table.languages.iter().copied();
+    // Of two with one sum, one is first whatever their order in the table.
+    let (mut first, mut second) = (None, None);
+    for scored in sums.into_iter().zip(languages).map(Some) {
+        if scored > first {
+            (first, second) = (scored, first);
+        } else if scored > second {
+            second = scored;
+        }
+    }
+    let ((best, language), (second, _)) = first.zip(second)?;
     // The logarithm of the odds, in thousandths.
     let lead = u64::from(best.abs_diff(second)) * table.scale / (count.max(1) as u64 * 10_000);
     Some(Detected {
