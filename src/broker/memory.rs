@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Broker, Error, Result};
+use tokio::sync::mpsc::{Sender, channel};
+
+use super::{Broker, Error, Result, Tail};
 
 /// What happens to a request that writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +26,12 @@ pub enum Fault {
 pub struct Memory {
     engine: Arc<Mutex<Engine>>,
     connection: Mutex<Connection>,
+    /// Number of the connection.
+    number: u64,
 }
+
+/// Number of messages that are on their way to one reader at most.
+const SENT: usize = 1_024;
 
 /// What may break of a connection.
 #[derive(Debug, Default)]
@@ -32,6 +39,7 @@ struct Connection {
     /// What happens to the next requests that write.
     faults: VecDeque<Fault>,
     is_cut_off: bool,
+    requests: u64,
 }
 
 /// The engine, for all connections.
@@ -42,6 +50,17 @@ struct Engine {
     /// Writes that are on their way, and after how many requests they arrive.
     delayed: Vec<(u8, Write)>,
     max_message: usize,
+    /// Number of connections so far.
+    connections: u64,
+    listeners: Vec<Listener>,
+}
+
+/// Who is sent what comes.
+#[derive(Debug)]
+struct Listener {
+    log: String,
+    connection: u64,
+    sender: Sender<(u64, Vec<u8>)>,
 }
 
 #[derive(Debug, Default)]
@@ -79,13 +98,19 @@ impl Engine {
                 after,
                 message,
             } => {
-                let log = self.log(&log)?;
+                let name = log;
+                let log = self.log(&name)?;
                 if after.is_some_and(|after| log.end != after) {
                     return Err(Error::Moved);
                 }
                 log.end += 1;
-                log.messages.insert(log.end, message);
-                Ok(log.end)
+                let end = log.end;
+                log.messages.insert(end, message.clone());
+                // Who does not keep up is sent no more.
+                self.listeners.retain(|it| {
+                    it.log != name || it.sender.try_send((end, message.clone())).is_ok()
+                });
+                Ok(end)
             }
             Write::Row { name, version, row } => {
                 let known = self.rows.get(&name).map_or(0, |(version, _)| *version);
@@ -120,19 +145,25 @@ impl Memory {
             rows: BTreeMap::new(),
             delayed: Vec::new(),
             max_message,
+            connections: 0,
+            listeners: Vec::new(),
         };
         Self {
             engine: Arc::new(Mutex::new(engine)),
             connection: Mutex::default(),
+            number: 0,
         }
     }
 
     /// Opens another connection to the same engine.
     #[must_use]
     pub fn connect(&self) -> Self {
+        let mut engine = self.engine();
+        engine.connections += 1;
         Self {
             engine: Arc::clone(&self.engine),
             connection: Mutex::default(),
+            number: engine.connections,
         }
     }
 
@@ -144,6 +175,13 @@ impl Memory {
     /// Cuts this connection off, or lets it through again.
     pub fn cut_off(&self, is_cut_off: bool) {
         self.connection().is_cut_off = is_cut_off;
+        let mut engine = self.engine();
+        engine.listeners.retain(|it| it.connection != self.number);
+    }
+
+    /// Returns the number of requests of this connection.
+    pub fn requests(&self) -> u64 {
+        self.connection().requests
     }
 
     /// Lets the engine forget what a log has behind a position, acknowledged or not.
@@ -174,9 +212,12 @@ impl Memory {
 
     /// The engine as a request finds it that arrives now.
     fn reach(&self) -> Result<MutexGuard<'_, Engine>> {
-        if self.connection().is_cut_off {
+        let mut connection = self.connection();
+        connection.requests += 1;
+        if connection.is_cut_off {
             return Err(Error::Away("the connection is cut off".to_owned()));
         }
+        drop(connection);
         let mut engine = self.engine();
         engine.arrive();
         Ok(engine)
@@ -241,6 +282,21 @@ impl Broker for Memory {
             Some((&at, message)) if at == after + 1 => Ok(Some((at, message.clone()))),
             Some((&first, _)) => Err(Error::Trimmed { first }),
         }
+    }
+
+    fn tail(&self, log: &str, after: u64) -> Result<Tail> {
+        let mut engine = self.reach()?;
+        let (sender, tail) = channel(SENT);
+        for (at, message) in engine.log(log)?.messages.range(after + 1..) {
+            // The rest is asked for.
+            let _ = sender.try_send((*at, message.clone()));
+        }
+        engine.listeners.push(Listener {
+            log: log.to_owned(),
+            connection: self.number,
+            sender,
+        });
+        Ok(tail)
     }
 
     fn max_message(&self) -> usize {

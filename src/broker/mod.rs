@@ -18,9 +18,11 @@
 mod memory;
 mod nats;
 mod parts;
+mod reader;
 
 pub use memory::{Fault, Memory};
 pub use nats::{About, Address, LEAST_VERSION, Nats, Peer};
+pub use reader::Reader;
 
 use parts::Joiner;
 
@@ -44,6 +46,9 @@ pub trait Broker: Send + Sync {
 
     /// Returns the message that follows that at `after`, and its position; `None` at the end.
     fn message_after(&self, log: &str, after: u64) -> Result<Option<(u64, Vec<u8>)>>;
+
+    /// Lets the engine send what a log has behind `after`, and what comes.
+    fn tail(&self, log: &str, after: u64) -> Result<Tail>;
 
     /// Length of the longest message, in bytes.
     fn max_message(&self) -> usize;
@@ -82,6 +87,10 @@ pub trait Broker: Send + Sync {
         Ok(None)
     }
 }
+
+/// What an engine sends of a log: messages and their positions, in their order. It ends where the
+/// engine stops sending, and may leave something out, or be silent; a [`Reader`] gets it all.
+pub type Tail = tokio::sync::mpsc::Receiver<(u64, Vec<u8>)>;
 
 /// The result of a call.
 pub type Result<T> = std::result::Result<T, Error>;

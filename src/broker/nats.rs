@@ -13,17 +13,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, push};
 use async_nats::jetstream::context::{GetStreamErrorKind, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{self, RawMessageErrorKind, Stream};
 use async_nats::jetstream::{self, Context, ErrorCode};
 use async_nats::{ConnectOptions, ServerAddr};
 use bytes::Bytes;
+use futures_util::StreamExt as _;
 use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc::{Sender, channel};
 
 pub use about::{About, Peer};
 
-use super::{Broker, Error, Result};
+use super::{Broker, Error, Result, Tail};
 
 /// The oldest server that is accepted: those before lost streams when they were killed (before
 /// 2.10.23), or let several writers win that expected the same end of a log.
@@ -35,6 +38,13 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Copies of each log and of the rows, where there are several servers: one may be away.
 const REPLICAS: usize = 3;
+
+/// Time after which an engine that sends what a log has says that there is nothing; after twice as
+/// long it is taken to send no more.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// Number of messages of a log that wait to be read at most.
+const SENT: usize = 64;
 
 /// Bytes of a message that are left for its headers.
 const HEADERS: usize = 1 << 10;
@@ -302,6 +312,29 @@ async fn message(
     }
 }
 
+/// Passes on what the engine sends of a log, until it says nothing any more or nobody listens.
+async fn pass_on(mut messages: push::Messages, sender: Sender<(u64, Vec<u8>)>) {
+    loop {
+        let next = tokio::select! {
+            next = messages.next() => next,
+            () = sender.closed() => return,
+        };
+        // An error is a heartbeat that did not come: the server is away, or has forgotten who
+        // listens.
+        let Some(Ok(message)) = next else { return };
+        let Ok(position) = message.info().map(|info| info.stream_sequence) else {
+            return;
+        };
+        if sender
+            .send((position, message.payload.to_vec()))
+            .await
+            .is_err()
+        {
+            return;
+        }
+    }
+}
+
 type RawMessageBuilder = stream::RawMessageBuilder<stream::WithHeaders>;
 
 impl Broker for Nats {
@@ -345,6 +378,34 @@ impl Broker for Nats {
             Some((first, _)) if first > next => Err(Error::Trimmed { first }),
             found => Ok(found),
         }
+    }
+
+    fn tail(&self, log: &str, after: u64) -> Result<Tail> {
+        let (name, _) = self.log(log);
+        self.ask(move |context| async move {
+            let config = push::Config {
+                deliver_subject: context.client().new_inbox(),
+                deliver_policy: DeliverPolicy::ByStartSequence {
+                    start_sequence: after + 1,
+                },
+                ack_policy: AckPolicy::None,
+                flow_control: true,
+                idle_heartbeat: HEARTBEAT,
+                // It lives where the log does, and as long as this connection.
+                inactive_threshold: 2 * HEARTBEAT,
+                num_replicas: 1,
+                memory_storage: true,
+                ..push::Config::default()
+            };
+            let consumer = context.create_consumer_on_stream(config, &name).await;
+            let away = |error: &dyn fmt::Display| Error::Away(error.to_string());
+            let consumer = consumer.map_err(|error| away(&error))?;
+            let messages = consumer.messages().await;
+            let messages = messages.map_err(|error| away(&error))?;
+            let (sender, tail) = channel(SENT);
+            tokio::spawn(pass_on(messages, sender));
+            Ok(tail)
+        })
     }
 
     fn max_message(&self) -> usize {

@@ -5,21 +5,23 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::broker::{self, Broker};
+use tokio::runtime::Builder;
+
+use crate::broker::{self, Broker, Reader};
 use crate::engine::library::{Library, LibraryOptions};
 use crate::engine::{self, StopHandle};
 
 /// The log of what all shards tell, in one order for all workers.
 pub(super) const BULLETINS: &str = "docs";
 
-/// Longest wait at the end of the log, and wait while the engine does not answer.
+/// Longest wait at the end of the log, after which it is looked whether to end, and wait while the
+/// engine does not answer.
 const WAITS: Duration = Duration::from_millis(50);
 
-/// Wait at the end of the log behind something that came: what follows soon may be the same as what
-/// is judged meanwhile.
-const SOON: Duration = Duration::from_millis(5);
+/// Time without anything new after which it is looked whether the log has lost its end.
+const CALM: Duration = Duration::from_secs(1);
 
 /// The library of a worker, and the thread that fills it.
 pub(super) struct Filling {
@@ -45,7 +47,7 @@ impl Filling {
         let thread = {
             let (library, broker) = (Arc::clone(&library), Arc::clone(&broker));
             let ends = Arc::clone(&ends);
-            let fill = move || fill(&library, &*broker, &ends);
+            let fill = move || fill(&library, broker, &ends);
             let thread = thread::Builder::new().name("library".to_owned());
             thread.spawn(fill).map_err(engine::Error::Threads)?
         };
@@ -95,12 +97,23 @@ impl Filling {
     }
 }
 
-fn fill(library: &Library, broker: &dyn Broker, ends: &AtomicBool) -> Result<(), engine::Error> {
+fn fill(
+    library: &Library,
+    broker: Arc<dyn Broker>,
+    ends: &AtomicBool,
+) -> Result<(), engine::Error> {
+    let runtime = Builder::new_current_thread().enable_time().build();
+    let runtime = runtime.map_err(engine::Error::Threads)?;
+    let mut reader = Reader::new(Arc::clone(&broker), BULLETINS);
     let mut has_log = false;
-    let mut wait = WAITS;
+    let mut came = Instant::now();
     while !ends.load(Ordering::Relaxed) {
+        let is_calm = came.elapsed() >= CALM;
+        if is_calm {
+            came = Instant::now();
+        }
         let next = match has_log {
-            true => next(library, broker, wait == WAITS),
+            true => next(library, &mut reader, is_calm.then_some(&*broker)),
             false => broker.create(BULLETINS).map(|()| {
                 has_log = true;
                 None
@@ -109,12 +122,11 @@ fn fill(library: &Library, broker: &dyn Broker, ends: &AtomicBool) -> Result<(),
         match next {
             Ok(Some((at, bulletin))) => {
                 library.take_in(at, &bulletin)?;
-                wait = SOON;
+                came = Instant::now();
             }
             Ok(None) => {
                 library.rest()?;
-                thread::sleep(wait);
-                wait = (wait * 3 / 2).min(WAITS);
+                runtime.block_on(reader.arrives(WAITS));
             }
             Err(error) => {
                 tracing::debug!(%error, "what other shards tell is not read for the moment");
@@ -125,16 +137,16 @@ fn fill(library: &Library, broker: &dyn Broker, ends: &AtomicBool) -> Result<(),
     Ok(library.checkpoint()?)
 }
 
-/// Returns the next bulletin, and its position. If there is none and nothing came for a while, it
-/// is looked whether the log has lost its end.
+/// Returns the next bulletin, and its position. If there is none and nothing came for a while, the
+/// engine is given, and it is looked whether its log has lost its end.
 fn next(
     library: &Library,
-    broker: &dyn Broker,
-    is_calm: bool,
+    reader: &mut Reader,
+    calm: Option<&dyn Broker>,
 ) -> broker::Result<Option<(u64, Vec<u8>)>> {
     let position = library.position();
-    match broker.message_after(BULLETINS, position) {
-        Ok(None) if is_calm => {
+    match (reader.message_after(position), calm) {
+        (Ok(None), Some(broker)) => {
             let end = broker.end(BULLETINS)?;
             if end < position {
                 tracing::warn!(
@@ -147,10 +159,10 @@ fn next(
             Ok(None)
         }
         // What is gone stays unknown here: a page like it is taken for one of its own.
-        Err(broker::Error::Trimmed { first }) => {
+        (Err(broker::Error::Trimmed { first }), _) => {
             tracing::warn!(first, "the engine has only a part of what shards told");
-            Ok(broker.message_after(BULLETINS, first.saturating_sub(1))?)
+            reader.message_after(first.saturating_sub(1))
         }
-        next => next,
+        (next, _) => next,
     }
 }

@@ -11,11 +11,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::runtime::Builder;
 
 use super::bulletins::BULLETINS;
 use super::seed_list;
-use crate::broker::{self, Broker};
+use crate::broker::{self, Broker, Reader};
 use crate::engine::Lease;
 use crate::engine::exchange::{Courier, Crier, HandInError, Heard, Look, Parcel, Post};
 use crate::engine::library::{Library, LibraryError};
@@ -32,9 +33,18 @@ const TURN: Duration = Duration::from_millis(200);
 /// The same while something that was told has not come back.
 const RETURN: Duration = Duration::from_millis(20);
 
-/// Time between two looks at the log of what is sent to the shard, after one that found nothing:
-/// each is a request, and what a shard tells and hears has it take more turns.
-const LOOK: Duration = Duration::from_millis(100);
+/// Least time between two times that others are sent something: each parcel is a request, and a
+/// commit where it arrives.
+const GATHER: Duration = Duration::from_millis(200);
+
+/// Least time between two times that the shard is told what has come back to it, which is a commit.
+const HEAR: Duration = Duration::from_millis(100);
+
+/// Least time between two questions whether others have told something that is not here.
+const ASK: Duration = Duration::from_millis(500);
+
+/// Least time between two times that the log of what is sent to the shard is trimmed.
+const TRIM: Duration = Duration::from_secs(1);
 
 /// Parcels that are taken in before others are sent.
 const TURNS_IN: usize = 64;
@@ -111,10 +121,19 @@ pub(super) struct Exchange {
     board: Board,
     /// Whether all shards have a log for what is sent to them.
     has_logs: bool,
+    /// Reads what is sent to the shard.
+    inbox: Reader,
     /// Position of the last parcel that was taken in.
     position: u64,
-    /// When it is looked for the next one.
-    look_at: Duration,
+    /// When others are sent something next, and when the log of what is sent here is trimmed next.
+    send_at: Duration,
+    trim_at: Duration,
+    /// When the shard is told next what has come back.
+    hear_at: Duration,
+    /// When it is asked next where the log ends of what all tell.
+    ask_at: Duration,
+    /// Up to where that log was trimmed.
+    trimmed: u64,
     /// Position of the last seeds that were admitted; `None` until it is read.
     seeds: Option<u64>,
     /// Position behind which the seeds of the crawl begin.
@@ -135,7 +154,9 @@ impl Exchange {
         board: Board,
         seeds_from: u64,
     ) -> Self {
+        let own = inbox(post.shards().own());
         Self {
+            inbox: Reader::new(Arc::clone(&broker), &own),
             courier: Courier::new(post.shards(), PATIENCE),
             crier: Crier::new(PATIENCE),
             library,
@@ -145,7 +166,11 @@ impl Exchange {
             board,
             has_logs: false,
             position: 0,
-            look_at: Duration::ZERO,
+            send_at: Duration::ZERO,
+            trim_at: Duration::ZERO,
+            hear_at: Duration::ZERO,
+            ask_at: Duration::ZERO,
+            trimmed: 0,
             seeds: None,
             seeds_from,
         }
@@ -170,9 +195,15 @@ impl Exchange {
                             true => RETURN,
                             false => TURN,
                         };
-                        let woken = tokio::time::timeout(turn, self.post.changed()).await;
-                        if matches!(woken, Ok(Err(_))) {
-                            return;
+                        let now = Lease::now();
+                        let due = [self.send_at, self.hear_at].into_iter();
+                        let due = due.filter_map(|at| at.checked_sub(now)).min();
+                        let turn = due.map_or(turn, |due| due.min(turn));
+                        tokio::select! {
+                            changed = self.post.changed() => if changed.is_err() {
+                                return;
+                            },
+                            () = self.inbox.arrives(turn) => {}
                         }
                     }
                     Err(Trouble::Over) => return,
@@ -209,27 +240,21 @@ impl Exchange {
                 told.map_err(|_| Trouble::Over)?;
             }
         }
-        let waiting = |to, after| self.post.waiting(to, after, PARCEL);
-        // The store is closed once the run is over.
-        let parcels = self
-            .courier
-            .collect(now, waiting)
-            .map_err(|_| Trouble::Over)?;
-        has_moved |= !parcels.is_empty();
-        for parcel in parcels {
-            self.broker.publish(&inbox(parcel.to), &parcel.encode())?;
-        }
+        has_moved |= self.send(now)?;
         has_moved |= self.tell(now)?;
         has_moved |= self.hear(now).await?;
-        if now >= self.look_at {
-            has_moved |= self.take_all_in(shards.own(), now).await?;
-        }
+        has_moved |= self.take_all_in(shards.own(), now).await?;
         let mut look = self.post.look().await.map_err(|_| Trouble::Over)?;
         let seeds_through = self.seeds.unwrap_or(0);
         let has_seeds = seeds_through < self.board.seeds_end();
         look.is_idle &= !has_seeds;
         if look.is_idle {
-            // What others tell may concern what was found here.
+            // What others tell may concern what was found here. Until that is asked again, the
+            // shard stands there as it was.
+            if now < self.ask_at {
+                return Ok(has_moved);
+            }
+            self.ask_at = now + ASK;
             let end = self.broker.end(BULLETINS)?;
             look.is_idle = self.heard.is_some_and(|heard| heard >= end);
         }
@@ -241,6 +266,26 @@ impl Exchange {
             ended.map_err(|_| Trouble::Over)?;
         }
         Ok(has_moved)
+    }
+
+    /// Sends to all others what waits for them, unless that was just done. Returns whether there
+    /// was anything.
+    fn send(&mut self, now: Duration) -> Result<bool, Trouble> {
+        if now < self.send_at {
+            return Ok(false);
+        }
+        let waiting = |to, after| self.post.waiting(to, after, PARCEL);
+        // The store is closed once the run is over.
+        let parcels = self.courier.collect(now, waiting);
+        let parcels = parcels.map_err(|_| Trouble::Over)?;
+        if parcels.is_empty() {
+            return Ok(false);
+        }
+        self.send_at = now + GATHER;
+        for parcel in parcels {
+            self.broker.publish(&inbox(parcel.to), &parcel.encode())?;
+        }
+        Ok(true)
     }
 
     /// Admits seeds that were added since it was looked last. Returns whether there were any.
@@ -283,6 +328,9 @@ impl Exchange {
     /// Tells the shard what of that has come back, and what others have told. Returns whether there
     /// was anything.
     async fn hear(&mut self, now: Duration) -> Result<bool, Trouble> {
+        if now < self.hear_at {
+            return Ok(false);
+        }
         let after = match self.heard {
             Some(heard) => heard,
             None => self.post.heard().map_err(|_| Trouble::Over)?,
@@ -294,6 +342,7 @@ impl Exchange {
         if !has_returned && told.is_empty() {
             return Ok(false);
         }
+        self.hear_at = now + HEAR;
         let heard = Heard {
             returned,
             told,
@@ -306,47 +355,49 @@ impl Exchange {
 
     /// Takes in what was sent to this shard, some parcels at most. Returns whether there was any.
     async fn take_all_in(&mut self, own: u16, now: Duration) -> Result<bool, Trouble> {
-        let own = inbox(own);
-        let before = self.position;
+        let mut parcels = Vec::new();
         for _ in 0..TURNS_IN {
-            if !self.take_in(&own).await? {
-                self.look_at = now + LOOK;
-                break;
+            let (at, bytes) = match self.inbox.message_after(self.position) {
+                Ok(Some(next)) => next,
+                Ok(None) => break,
+                // What is gone was committed here, or is sent again.
+                Err(broker::Error::Trimmed { first }) => {
+                    self.position = first.saturating_sub(1);
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            self.position = at;
+            match Parcel::decode(&bytes) {
+                Ok(parcel) => parcels.push(parcel),
+                Err(error) => unreadable(&error.into())?,
             }
         }
-        if self.position == before {
-            return Ok(false);
+        // All at once, so that they can be one commit.
+        let handed_in = parcels.iter().map(|parcel| self.post.hand_in(parcel));
+        for handed_in in join_all(handed_in).await {
+            if let Err(error) = handed_in {
+                unreadable(&error)?;
+            }
         }
-        self.broker.trim(&own, self.position)?;
-        Ok(true)
+        if self.position > self.trimmed && now >= self.trim_at {
+            self.trim_at = now + TRIM;
+            self.broker.trim(&inbox(own), self.position)?;
+            self.trimmed = self.position;
+        }
+        Ok(!parcels.is_empty())
     }
+}
 
-    /// Takes in the next parcel. Returns whether there was one.
-    async fn take_in(&mut self, inbox: &str) -> Result<bool, Trouble> {
-        let (at, bytes) = match self.broker.message_after(inbox, self.position) {
-            Ok(Some(next)) => next,
-            Ok(None) => return Ok(false),
-            // What is gone was committed here, or is sent again.
-            Err(broker::Error::Trimmed { first }) => {
-                self.position = first.saturating_sub(1);
-                return Ok(true);
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let handed_in = match Parcel::decode(&bytes) {
-            Ok(parcel) => self.post.hand_in(&parcel).await,
-            Err(error) => Err(error.into()),
-        };
-        match handed_in {
-            Ok(_) => {}
-            Err(HandInError::Over(_)) => return Err(Trouble::Over),
-            // Another worker will be able to read it, or it is sent again.
-            Err(HandInError::Parcel(error)) => {
-                tracing::warn!(%error, "a parcel of links cannot be read");
-            }
+/// What becomes of a parcel that was not taken in: another worker will be able to read it, or it is
+/// sent again.
+fn unreadable(error: &HandInError) -> Result<(), Trouble> {
+    match error {
+        HandInError::Over(_) => Err(Trouble::Over),
+        HandInError::Parcel(error) => {
+            tracing::warn!(%error, "a parcel of links cannot be read");
+            Ok(())
         }
-        self.position = at;
-        Ok(true)
     }
 }
 

@@ -216,6 +216,9 @@ mod tests {
         fn message_after(&self, log: &str, after: u64) -> Result<Option<(u64, Vec<u8>)>> {
             self.0.message_after(log, after)
         }
+        fn tail(&self, log: &str, after: u64) -> Result<crate::broker::Tail> {
+            self.0.tail(log, after)
+        }
         fn max_message(&self) -> usize {
             self.0.max_message()
         }

@@ -110,7 +110,8 @@ impl fmt::Debug for ShardLog {
     }
 }
 
-fn explain(error: Error) -> LogError {
+/// What an error of the engine means for a log.
+pub(super) fn explain(error: Error) -> LogError {
     match error {
         Error::Moved => LogError::Moved,
         Error::Away(reason) => LogError::Away(reason),

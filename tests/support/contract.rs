@@ -48,6 +48,21 @@ pub(crate) fn check(broker: &dyn Broker) {
     assert!(left > 0 && left < bytes, "{left} of {bytes}");
     assert_eq!(broker.append(log, 7, b"more"), Ok(8));
 
+    // What a log has and what comes is sent, in its order.
+    let mut tail = broker.tail(log, 6).expect("the log is there");
+    assert_eq!(broker.append(log, 8, b"sent"), Ok(9));
+    let mut sent = || {
+        tail.blocking_recv()
+            .map(|(at, message)| (at, message[1..].to_vec()))
+    };
+    assert_eq!(sent(), Some((7, b"last".to_vec())));
+    assert_eq!(sent(), Some((8, b"more".to_vec())));
+    assert_eq!(sent(), Some((9, b"sent".to_vec())));
+    assert!(matches!(
+        broker.tail("none", 0),
+        Err(Error::Missing(_) | Error::Away(_))
+    ));
+
     // Rows are replaced by who knows their version.
     assert_eq!(broker.row("shard.07"), Ok(None));
     let first = broker.put_row("shard.07", 0, b"a").expect("there is none");

@@ -4,18 +4,23 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::thread;
 use std::time::Duration;
 
 use super::copier::Taker;
+use super::followed::FollowedLog;
 use super::{Copies, Copy};
 use crate::broker::Broker;
 use crate::cluster::log::ShardLog;
 use crate::engine::{self, Copying, FollowStep, Following, Options};
 use crate::store::{self, CommitLog};
 
-/// Wait of a follower at the end of its log, and while the log does not answer.
-const FOLLOWER_WAITS: Duration = Duration::from_millis(50);
+/// Longest wait for what the owner commits, after which it is looked whether to end.
+const LISTENS: Duration = Duration::from_millis(100);
+
+/// Wait of a follower while the log does not answer.
+const AWAY: Duration = Duration::from_millis(50);
 
 /// The position of a follower that has no copy to follow with.
 pub(in crate::cluster) const NO_COPY: u64 = u64::MAX;
@@ -55,19 +60,14 @@ impl Follower {
     }
 
     fn follow(&self) -> Result<(), engine::Error> {
-        let log = Arc::clone(&self.log) as Arc<dyn CommitLog>;
-        let mut following = Following::open(&self.directory, &self.options, log)?;
+        let log = Arc::clone(&self.log);
+        let log = FollowedLog::new(log, Arc::clone(&self.broker), self.shard);
+        let log = Arc::new(log.map_err(engine::Error::Threads)?);
+        let as_log = Arc::clone(&log) as Arc<dyn CommitLog>;
+        let mut following = Following::open(&self.directory, &self.options, as_log)?;
         let mut is_registered = false;
         loop {
-            let waits = match following.step()? {
-                FollowStep::Applied => Duration::ZERO,
-                FollowStep::AtEnd => FOLLOWER_WAITS,
-                FollowStep::Away(reason) => {
-                    let shard = self.shard;
-                    tracing::debug!(shard, reason, "the log of the shard does not answer");
-                    FOLLOWER_WAITS
-                }
-            };
+            let step = following.step()?;
             let (position, _) = following.place();
             if !is_registered {
                 let wish = None;
@@ -75,7 +75,16 @@ impl Follower {
                 is_registered = self.copies.put(&Copy { position, wish }).is_ok();
             }
             self.position.store(position, Ordering::Relaxed);
-            if self.ended.recv_timeout(waits) != Err(RecvTimeoutError::Timeout) {
+            match step {
+                FollowStep::Applied => {}
+                FollowStep::AtEnd => log.wait(LISTENS),
+                FollowStep::Away(reason) => {
+                    let shard = self.shard;
+                    tracing::debug!(shard, reason, "the log of the shard does not answer");
+                    thread::sleep(AWAY);
+                }
+            }
+            if self.ended.try_recv() != Err(TryRecvError::Empty) {
                 return Ok(());
             }
         }

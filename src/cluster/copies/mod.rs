@@ -6,6 +6,7 @@
 //! is made anew when its worker is back (`copier`).
 
 mod copier;
+mod followed;
 mod follower;
 
 use std::collections::BTreeMap;

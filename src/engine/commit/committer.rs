@@ -85,6 +85,8 @@ pub(crate) struct Committer {
     pub(crate) keep: StorePolicy,
     /// What is exchanged with the other shards of the crawl.
     pub(crate) exchange: Exchange,
+    /// Whether commits go through the log of an engine.
+    pub(crate) is_shared: bool,
     pub(crate) revisits: Revisits,
     pub(crate) expiry: Expiry,
     pub(crate) guard: Arc<Guard>,
@@ -148,7 +150,7 @@ impl Committer {
             self.pulse.beat();
             match received {
                 Ok(first) => {
-                    let mut group = gather(first, entries, turns);
+                    let mut group = gather(first, entries, turns, self.is_shared);
                     let work = Committing::of(&mut group);
                     let visits = group.iter().filter(|it| matches!(it, Entry::Visit(_)));
                     let others = group.len() - visits.count();
@@ -187,52 +189,71 @@ impl Committer {
         }
     }
 
-    /// Commits what arrived, in order: consecutive visits as one group, all or nothing, anything
-    /// else by itself. `now` is the time of what is not a visit.
+    /// Commits what arrived, in order: visits as one group, all or nothing, and so what other
+    /// shards sent; anything else by itself. What comes of the exchange with other shards depends
+    /// on no visit beside it, so it does not part visits. `now` is the time of what is not a visit.
     pub(crate) fn commit(
         &mut self,
         entries: Vec<Entry>,
         now: Moment,
     ) -> Result<Vec<Receipt>, Error> {
         let mut receipts = Vec::new();
-        let mut visits = Vec::new();
+        let (mut visits, mut parcels) = (Vec::new(), Vec::new());
         for entry in entries {
-            if let Entry::Visit(visit) = entry {
-                visits.push(*visit);
-                continue;
-            }
-            receipts.extend(self.commit_visits(std::mem::take(&mut visits))?);
-            receipts.extend(match entry {
-                Entry::Visit(_) => Vec::new(),
-                Entry::Seeds(seeds) => self.commit_seeds(seeds, None, now)?,
-                Entry::Links(arrived) => self.receive(*arrived, now)?,
+            let entry = match entry {
+                Entry::Visit(visit) => {
+                    visits.push(*visit);
+                    continue;
+                }
+                Entry::Links(arrived) => {
+                    parcels.push(*arrived);
+                    continue;
+                }
                 Entry::Acknowledged { to, through } => {
                     if self.exchange.acknowledge(to, through) {
                         self.settle_outbox(now)?;
                     }
-                    Vec::new()
+                    continue;
                 }
-                Entry::Heard(heard) => hearing::hear(self, &heard, now)?,
-                Entry::Known(known) => self.commit_known(known, now)?,
-                Entry::Earlier(part) => {
-                    let set = self.collect(now, |judge, group| {
-                        remember(part, &judge.gate.forgotten, group)
-                    })?;
-                    self.write(set)?
+                Entry::Heard(heard) => {
+                    receipts.extend(hearing::hear(self, &heard, now)?);
+                    continue;
                 }
-                Entry::PutBack(part) => self.put_back(*part, now)?,
-                Entry::Forget(part, visits) => self.forget(*part, visits, now)?,
-                Entry::Hold(order) => self.hold(order, now)?,
-                Entry::Settings(settings, reply) => {
-                    self.change(*settings)?;
-                    // Whoever asked may be gone.
-                    let _ = reply.send(());
-                    Vec::new()
-                }
-            });
+                entry => entry,
+            };
+            receipts.extend(self.commit_visits(std::mem::take(&mut visits))?);
+            receipts.extend(self.receive(std::mem::take(&mut parcels), now)?);
+            receipts.extend(self.commit_alone(entry, now)?);
         }
         receipts.extend(self.commit_visits(visits)?);
+        receipts.extend(self.receive(parcels, now)?);
         Ok(receipts)
+    }
+
+    fn commit_alone(&mut self, entry: Entry, now: Moment) -> Result<Vec<Receipt>, Error> {
+        match entry {
+            Entry::Seeds(seeds) => self.commit_seeds(seeds, None, now),
+            Entry::Known(known) => self.commit_known(known, now),
+            Entry::Earlier(part) => {
+                let set = self.collect(now, |judge, group| {
+                    remember(part, &judge.gate.forgotten, group)
+                })?;
+                self.write(set)
+            }
+            Entry::PutBack(part) => self.put_back(*part, now),
+            Entry::Forget(part, visits) => self.forget(*part, visits, now),
+            Entry::Hold(order) => self.hold(order, now),
+            Entry::Settings(settings, reply) => {
+                self.change(*settings)?;
+                // Whoever asked may be gone.
+                let _ = reply.send(());
+                Ok(Vec::new())
+            }
+            // What comes in numbers.
+            Entry::Visit(_) | Entry::Links(_) | Entry::Acknowledged { .. } | Entry::Heard(_) => {
+                Ok(Vec::new())
+            }
+        }
     }
 
     /// Commits visits as one group. If judging them panics, each is committed by itself, and the

@@ -17,7 +17,7 @@ mod publishing;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
@@ -85,8 +85,8 @@ pub(crate) struct Changed {
 pub(crate) struct Exchanging {
     /// What is sent, with the number of the receiving shard, in order.
     pub(crate) sent: Vec<(u16, Vec<u8>)>,
-    /// The shard from which it takes something in, and the number of its last message.
-    pub(crate) received: Option<(u16, u64)>,
+    /// The shards from which it takes something in, with the number of the last message of each.
+    pub(crate) received: BTreeMap<u16, u64>,
     /// What is told to all others.
     pub(crate) telling: Telling,
 }
@@ -164,7 +164,7 @@ impl Exchange {
             telling,
         } = exchanging;
         let told = self.publishing.write(telling, batch);
-        if sent.is_empty() && received.is_none() && told.is_none() && self.owed() == 0 {
+        if sent.is_empty() && received.is_empty() && told.is_none() && self.owed() == 0 {
             return None;
         }
         let mut counts = Counts::clone(&self.counts);
@@ -189,7 +189,7 @@ impl Exchange {
             let row = (counts.sent[usize::from(to)], deleted[usize::from(to)]);
             batch.put(Table::Meta, keys::sent(to), encode(&row));
         }
-        if let Some((from, through)) = received {
+        for (from, through) in received {
             counts.received[usize::from(from)] = through;
             batch.put(Table::Meta, keys::received(from), encode(&through));
         }

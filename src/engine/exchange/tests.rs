@@ -107,16 +107,12 @@ impl Crawl {
     /// What is on its way arrives, as far as it does.
     fn arrive(&mut self) {
         self.time += Duration::from_secs(1);
+        let mut parcels: BTreeMap<u16, Vec<Parcel>> = BTreeMap::new();
         for carried in self.carrier.arrived() {
             match carried {
                 Carried::Parcel(to, bytes) => {
                     let parcel = Parcel::decode(&bytes).unwrap();
-                    let through = self.hand_in(&parcel);
-                    self.carrier.send(Carried::Acknowledged {
-                        from: parcel.from,
-                        to,
-                        through,
-                    });
+                    parcels.entry(to).or_default().push(parcel);
                 }
                 Carried::Acknowledged { from, to, through } => {
                     let courier = &mut self.couriers[usize::from(from)];
@@ -127,21 +123,39 @@ impl Crawl {
                 }
             }
         }
+        for (to, parcels) in parcels {
+            let through = self.hand_in_all(to, &parcels);
+            for (parcel, through) in parcels.iter().zip(through) {
+                let from = parcel.from;
+                self.carrier
+                    .send(Carried::Acknowledged { from, to, through });
+            }
+        }
     }
 
     fn hand_in(&mut self, parcel: &Parcel) -> u64 {
-        let world = self.world(parcel.to);
+        self.hand_in_all(parcel.to, std::slice::from_ref(parcel))[0]
+    }
+
+    /// Hands in what arrives at a shard at one time.
+    fn hand_in_all(&mut self, to: u16, parcels: &[Parcel]) -> Vec<u64> {
+        let world = self.world(to);
         let own = world.options.shard.as_ref().unwrap().shards;
-        let (reply, mut replied) = oneshot::channel();
-        let arrived = Arrived {
-            from: parcel.from,
-            first: parcel.first,
-            gone: parcel.gone,
-            messages: parcel.open(own).unwrap(),
-            reply: Some(reply),
+        let entry = |parcel: &Parcel| {
+            let (reply, replied) = oneshot::channel();
+            let arrived = Arrived {
+                from: parcel.from,
+                first: parcel.first,
+                gone: parcel.gone,
+                messages: parcel.open(own).unwrap(),
+                reply: Some(reply),
+            };
+            (Entry::Links(Box::new(arrived)), replied)
         };
-        world.commit(vec![Entry::Links(Box::new(arrived))]);
-        replied.try_recv().unwrap()
+        let (entries, replied): (Vec<_>, Vec<_>) = parcels.iter().map(entry).unzip();
+        world.commit(entries);
+        let through = replied.into_iter().map(|mut it| it.try_recv().unwrap());
+        through.collect()
     }
 
     /// One shard visits what it would visit next. Returns `false` if nothing waits.
@@ -320,6 +334,45 @@ fn what_came_before_is_passed_over_and_a_gap_is_left_alone() {
     assert_eq!(numbers(world), [4, 5, 6]);
     let links = &world.committer().state.counters.links;
     assert_eq!(links.get("sent"), Some(&4));
+}
+
+#[test]
+fn what_several_shards_send_is_one_commit() {
+    let mut crawl = Crawl::new(3);
+    let there = crawl.host(2);
+    let parcels = [0, 1].map(|from| {
+        let here = crawl.host(from);
+        crawl.world(from).seed(&[&format!("{here}/")]);
+        let links = [format!("{there}/both"), format!("{there}/{from}")];
+        crawl.visit(from, &|_| page(&links));
+        let own = Shards::new(from, 3).unwrap();
+        let store = crawl.world(from).store();
+        waiting(&*store, own, (2, 0), PARCEL).unwrap().unwrap()
+    });
+    // The seeds come before, in commits of their own.
+    let [one, two] = &parcels;
+    let [seeds, links] = [0..1, 1..3].map(|rows: std::ops::Range<usize>| {
+        [one, two].map(|all| Parcel {
+            first: rows.start as u64 + 1,
+            rows: all.rows[rows.clone()].to_vec(),
+            ..all.clone()
+        })
+    });
+    assert_eq!(crawl.hand_in_all(2, &seeds), [1, 1]);
+    let before = crawl.world(2).committer().state.sequence;
+    // Both halves of what the first one sends, what the other sends, and some of it again.
+    let halves = [0, 1].map(|at| Parcel {
+        first: at as u64 + 2,
+        rows: vec![links[0].rows[at].clone()],
+        ..links[0].clone()
+    });
+    let [first, second] = halves;
+    let all = [first, links[1].clone(), second, links[0].clone()];
+    assert_eq!(crawl.hand_in_all(2, &all), [3, 3, 3, 3]);
+    let state = &crawl.world(2).committer().state;
+    assert_eq!(state.sequence, before + 1);
+    assert_eq!(state.counters.links.get("admitted"), Some(&3));
+    assert_eq!(state.counters.links.get("known"), Some(&1));
 }
 
 /// A shard that has lost commits lacks what it had acknowledged, of which nobody has anything left.

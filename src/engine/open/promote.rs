@@ -182,6 +182,7 @@ pub(super) fn promote(
             (store, _) => store,
         },
         exchange,
+        is_shared: options.log.is_some(),
         revisits,
         expiry: Expiry::new(options.expire_after),
         guard,

@@ -14,9 +14,20 @@ const MAX_GROUP: usize = 32;
 /// has.
 const LINGER: Duration = Duration::from_millis(20);
 
+/// The same for anything, where a commit goes through the log of an engine: there it is a message,
+/// written and synced by several servers, and a commit in each copy.
+const LINGER_SHARED: Duration = Duration::from_millis(40);
+
 /// Returns what is committed together with an entry: what is there, and what is about to come.
-pub(crate) fn gather(first: Entry, entries: &Receiver<Entry>, turns: &Turns) -> Vec<Entry> {
-    let patience = Instant::now() + LINGER;
+/// `is_shared` says whether commits go through a log.
+pub(crate) fn gather(
+    first: Entry,
+    entries: &Receiver<Entry>,
+    turns: &Turns,
+    is_shared: bool,
+) -> Vec<Entry> {
+    let linger = if is_shared { LINGER_SHARED } else { LINGER };
+    let patience = Instant::now() + linger;
     let mut group = Vec::new();
     let mut next = Some(first);
     while let Some(mut entry) = next {
@@ -28,7 +39,7 @@ pub(crate) fn gather(first: Entry, entries: &Receiver<Entry>, turns: &Turns) -> 
             break;
         }
         next = match entries.try_recv() {
-            Err(TryRecvError::Empty) if turns.reading() > 0 => {
+            Err(TryRecvError::Empty) if is_shared || turns.reading() > 0 => {
                 let left = patience.saturating_duration_since(Instant::now());
                 entries.recv_timeout(left).ok()
             }

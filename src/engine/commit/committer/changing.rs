@@ -51,7 +51,7 @@ impl Committer {
             added = Some(admit_seeds(judge.gate, &seeds, told.is_some(), group)?);
             Ok(())
         })?;
-        set.exchanged.received = told;
+        set.exchanged.received = told.into_iter().collect();
         for entry in entries {
             set.batch.put(Table::Scope, entry, Vec::new());
         }

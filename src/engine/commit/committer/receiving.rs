@@ -1,10 +1,12 @@
 //! What enters without a visit, and is no seed: what other shards of the crawl send, which is
 //! acknowledged in the batch that admits it; what earlier crawls know; what is put back.
 
+use std::collections::BTreeMap;
+
 use super::{Collected, Committer};
 use crate::engine::admission::{know, take_in};
 use crate::engine::error::Error;
-use crate::engine::exchange::Arrived;
+use crate::engine::exchange::{Arrived, Exchange};
 use crate::engine::requeue::PutBack;
 use crate::engine::visit::{KnownPage, KnownPages, Receipt, Seeds};
 use crate::frontier::{Moment, Seed};
@@ -15,81 +17,52 @@ use crate::url::{self, HostKey};
 const MAX_TAKEN_IN: usize = 1_000;
 
 impl Committer {
-    /// Takes in what arrived, and replies how far everything of its sender is committed. What was
-    /// taken in before is passed over; what would leave a gap is left alone, since it comes again.
-    pub(super) fn receive(&mut self, arrived: Arrived, now: Moment) -> Result<Vec<Receipt>, Error> {
-        let Arrived {
-            from,
-            first,
-            gone,
-            mut messages,
-            reply,
-        } = arrived;
-        let mut receipts = pass_over(self, from, gone, now)?;
-        let through = self.exchange.received(from);
-        let known = (through + 1).checked_sub(first);
-        if let Some(known) = known.filter(|_| self.exchange.shards.has_other(from)) {
-            let known = usize::try_from(known).unwrap_or(usize::MAX);
-            messages.drain(..known.min(messages.len()));
-            // What seeds add to the scope holds from the next commit on.
-            let is_alike = |a: &Sent, b: &Sent| consent_of(Some(a)) == consent_of(Some(b));
-            for part in messages.chunk_by(is_alike) {
-                for part in part.chunks(MAX_TAKEN_IN) {
-                    receipts.extend(self.take_in(from, part, now)?);
-                    self.pulse.beat();
+    /// Takes in what arrived of other shards, and replies how far everything of each is committed.
+    /// What was taken in before is passed over; what would leave a gap is left alone, since it
+    /// comes again.
+    pub(super) fn receive(
+        &mut self,
+        arrived: Vec<Arrived>,
+        now: Moment,
+    ) -> Result<Vec<Receipt>, Error> {
+        let mut receipts = Vec::new();
+        let mut replies = Vec::new();
+        let mut taken = Taken::default();
+        for parcel in arrived {
+            let from = parcel.from;
+            if parcel.gone > self.exchange.received(from) {
+                receipts.extend(take_all_in(self, &mut taken, now)?);
+                receipts.extend(pass_over(self, from, parcel.gone, now)?);
+            }
+            let through = taken.through(from, &self.exchange);
+            let known = (through + 1).checked_sub(parcel.first);
+            if let Some(known) = known.filter(|_| self.exchange.shards.has_other(from)) {
+                let known = usize::try_from(known).unwrap_or(usize::MAX);
+                let new = parcel.messages.into_iter().skip(known);
+                // What seeds add to the scope holds from the next commit on.
+                let is_alike = |a: &Sent, b: &Sent| consent_of(Some(a)) == consent_of(Some(b));
+                for part in new.collect::<Vec<_>>().chunk_by(is_alike) {
+                    if consent_of(part.first()).is_some() {
+                        receipts.extend(take_all_in(self, &mut taken, now)?);
+                        receipts.extend(take_seeds_in(self, from, part, now)?);
+                        continue;
+                    }
+                    for part in part.chunks(MAX_TAKEN_IN) {
+                        if taken.count() + part.len() > MAX_TAKEN_IN {
+                            receipts.extend(take_all_in(self, &mut taken, now)?);
+                        }
+                        taken.parts.push((from, part.to_vec()));
+                    }
                 }
             }
+            replies.extend(parcel.reply.map(|reply| (from, reply)));
         }
-        if let Some(reply) = reply {
+        receipts.extend(take_all_in(self, &mut taken, now)?);
+        for (from, reply) in replies {
             // Whoever asked may be gone.
             let _ = reply.send(self.exchange.received(from));
         }
         Ok(receipts)
-    }
-
-    /// Takes in the next messages of a shard with one commit: seeds with or without consent, or no
-    /// seeds.
-    fn take_in(&mut self, from: u16, part: &[Sent], now: Moment) -> Result<Vec<Receipt>, Error> {
-        let through = self.exchange.received(from) + part.len() as u64;
-        if let Some(consent) = consent_of(part.first()) {
-            let seeds = Seeds {
-                seeds: part.iter().filter_map(seed_in).collect(),
-                consent,
-                listed: None,
-                reply: None,
-            };
-            return self.commit_seeds(seeds, Some((from, through)), now);
-        }
-        let collected = self.guarded(now, |judge, group| {
-            for sent in part {
-                take_in(judge.gate, sent, group)?;
-            }
-            group.set.end_receipt();
-            Ok(())
-        })?;
-        match collected {
-            Collected::Changes(mut set) => {
-                set.exchanged.received = Some((from, through));
-                self.write(*set)
-            }
-            Collected::Panicked if part.len() > 1 => {
-                let mut receipts = Vec::new();
-                for one in part.chunks(1) {
-                    receipts.extend(self.take_in(from, one, now)?);
-                }
-                Ok(receipts)
-            }
-            Collected::Panicked => {
-                // It would again and again, and what comes behind it would wait for ever.
-                tracing::error!(
-                    message = ?part.first(),
-                    "taking in what another shard sent panicked; it is left out"
-                );
-                let mut set = self.write_set(now);
-                set.exchanged.received = Some((from, through));
-                self.write(set)
-            }
-        }
     }
 
     /// Admits what a part of an earlier crawl's archive knows.
@@ -138,6 +111,92 @@ impl Committer {
     }
 }
 
+/// Messages of other shards that are no seeds, each part the next of its shard.
+#[derive(Default)]
+struct Taken {
+    parts: Vec<(u16, Vec<Sent>)>,
+}
+
+impl Taken {
+    fn count(&self) -> usize {
+        self.parts.iter().map(|(_, part)| part.len()).sum()
+    }
+
+    /// The number of the last message of a shard, with these.
+    fn through(&self, from: u16, exchange: &Exchange) -> u64 {
+        let of_shard = self.parts.iter().filter(|(shard, _)| *shard == from);
+        let count: usize = of_shard.map(|(_, part)| part.len()).sum();
+        exchange.received(from) + count as u64
+    }
+}
+
+/// Takes in the next messages of a shard with one commit, all of them seeds with consent, or all
+/// without.
+fn take_seeds_in(
+    committer: &mut Committer,
+    from: u16,
+    part: &[Sent],
+    now: Moment,
+) -> Result<Vec<Receipt>, Error> {
+    let through = committer.exchange.received(from) + part.len() as u64;
+    let seeds = Seeds {
+        seeds: part.iter().filter_map(seed_in).collect(),
+        consent: consent_of(part.first()).unwrap_or_default(),
+        listed: None,
+        reply: None,
+    };
+    committer.commit_seeds(seeds, Some((from, through)), now)
+}
+
+/// Takes in, with one commit, what was taken so far.
+fn take_all_in(
+    committer: &mut Committer,
+    taken: &mut Taken,
+    now: Moment,
+) -> Result<Vec<Receipt>, Error> {
+    let taken = std::mem::take(taken);
+    if taken.parts.is_empty() {
+        return Ok(Vec::new());
+    }
+    committer.pulse.beat();
+    let received: BTreeMap<u16, u64> = (taken.parts.iter())
+        .map(|(from, _)| (*from, taken.through(*from, &committer.exchange)))
+        .collect();
+    let messages = taken.parts.iter().flat_map(|(_, part)| part);
+    let collected = committer.guarded(now, |judge, group| {
+        for sent in messages {
+            take_in(judge.gate, sent, group)?;
+        }
+        group.set.end_receipt();
+        Ok(())
+    })?;
+    let mut set = match collected {
+        Collected::Changes(set) => *set,
+        Collected::Panicked if taken.count() > 1 => {
+            let mut receipts = Vec::new();
+            for (from, part) in taken.parts {
+                for one in part {
+                    let mut alone = Taken {
+                        parts: vec![(from, vec![one])],
+                    };
+                    receipts.extend(take_all_in(committer, &mut alone, now)?);
+                }
+            }
+            return Ok(receipts);
+        }
+        Collected::Panicked => {
+            // It would again and again, and what comes behind it would wait for ever.
+            tracing::error!(
+                message = ?taken.parts.first(),
+                "taking in what another shard sent panicked; it is left out"
+            );
+            committer.write_set(now)
+        }
+    };
+    set.exchanged.received = received;
+    committer.write(set)
+}
+
 /// Passes over messages of another shard that are kept nowhere any more. Only a shard that has lost
 /// commits lacks what it has acknowledged, and it would wait for ever.
 fn pass_over(
@@ -158,7 +217,7 @@ fn pass_over(
     );
     let mut set = committer.write_set(now);
     (0..lost).for_each(|_| set.state.counters.links.add_named(&Lost));
-    set.exchanged.received = Some((from, gone));
+    set.exchanged.received = BTreeMap::from([(from, gone)]);
     committer.write(set)
 }
 

@@ -19,8 +19,8 @@ pub(crate) struct Exchanged {
     pub(crate) has_others: bool,
     /// What is sent, with the number of the receiving shard, in order.
     pub(crate) sent: Vec<(u16, Vec<u8>)>,
-    /// The shard from which the group is, and the number of its last message.
-    pub(crate) received: Option<(u16, u64)>,
+    /// The shards from which something is in the group, and the number of the last message of each.
+    pub(crate) received: BTreeMap<u16, u64>,
     /// Where the documents of other shards are, if these tell of them.
     pub(crate) documents: Option<ForeignDocuments>,
     /// What of the group's documents others are told besides.
@@ -142,7 +142,7 @@ pub(crate) fn take_exchanging(set: &mut WriteSet) -> Result<Exchanging, Error> {
     let exchanged = &mut set.exchanged;
     Ok(Exchanging {
         sent: std::mem::take(&mut exchanged.sent),
-        received: exchanged.received.take(),
+        received: std::mem::take(&mut exchanged.received),
         telling,
     })
 }
