@@ -211,8 +211,8 @@ mod tests {
         let (mut reader, _) = reader(&engine);
         assert_eq!(reader.message_after(0), Ok(None));
         let arrived = runtime.unwrap().block_on(async {
-            let hour = Duration::from_secs(3_600);
-            let (_, ()) = tokio::join!(reader.arrives(hour), async {
+            let hour = Duration::from_hours(1);
+            let ((), ()) = tokio::join!(reader.arrives(hour), async {
                 tokio::time::sleep(hour / 2).await;
                 engine.append("a", 0, b"first").unwrap();
             });

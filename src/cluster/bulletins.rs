@@ -47,7 +47,7 @@ impl Filling {
         let thread = {
             let (library, broker) = (Arc::clone(&library), Arc::clone(&broker));
             let ends = Arc::clone(&ends);
-            let fill = move || fill(&library, broker, &ends);
+            let fill = move || fill(&library, &broker, &ends);
             let thread = thread::Builder::new().name("library".to_owned());
             thread.spawn(fill).map_err(engine::Error::Threads)?
         };
@@ -99,12 +99,12 @@ impl Filling {
 
 fn fill(
     library: &Library,
-    broker: Arc<dyn Broker>,
+    broker: &Arc<dyn Broker>,
     ends: &AtomicBool,
 ) -> Result<(), engine::Error> {
     let runtime = Builder::new_current_thread().enable_time().build();
     let runtime = runtime.map_err(engine::Error::Threads)?;
-    let mut reader = Reader::new(Arc::clone(&broker), BULLETINS);
+    let mut reader = Reader::new(Arc::clone(broker), BULLETINS);
     let mut has_log = false;
     let mut came = Instant::now();
     while !ends.load(Ordering::Relaxed) {
@@ -113,7 +113,7 @@ fn fill(
             came = Instant::now();
         }
         let next = match has_log {
-            true => next(library, &mut reader, is_calm.then_some(&*broker)),
+            true => next(library, &mut reader, is_calm.then_some(&**broker)),
             false => broker.create(BULLETINS).map(|()| {
                 has_log = true;
                 None

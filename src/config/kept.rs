@@ -4,11 +4,10 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize as _;
-use serde_json::Value;
 
 use super::dedup::RuleSettings;
 use super::layers::Layers;
-use super::written::list;
+use super::written::{list, table};
 use super::{Config, DomainSettings, Origin};
 use crate::fetch::HIDDEN;
 
@@ -28,11 +27,9 @@ pub fn kept(settings: &BTreeMap<String, String>) -> Config {
                 };
                 let is_list = value.starts_with('[');
                 let is_table = value.starts_with('{');
-                let table =
-                    || toml::Value::try_from(serde_json::from_str::<Value>(value).ok()?).ok();
                 let value = (value.parse().map(toml::Value::Integer).map_err(|_| ()))
                     .or_else(|()| is_list.then(|| list(value).ok()).flatten().ok_or(()))
-                    .or_else(|()| is_table.then(table).flatten().ok_or(()))
+                    .or_else(|()| is_table.then(|| table(value).ok()).flatten().ok_or(()))
                     .or_else(|()| value.parse().map(toml::Value::Boolean))
                     .or_else(|_| value.parse().map(toml::Value::Float))
                     .unwrap_or_else(|_| toml::Value::String(value.clone()));
@@ -79,6 +76,8 @@ mod tests {
         config.crawl.max_depth = Some(3);
         config.crawl.scope = crate::frontier::ScopeKind::Prefix;
         config.fetch.user_agent = "bot/1 (+https://a.example/)".to_owned();
+        let headers = "fetch.headers = { accept-language = \"de\" }";
+        config.fetch.headers = toml::from_str::<Config>(headers).unwrap().fetch.headers;
         let lists = "[[domain]]\nmatch = [\"a.example\"]\npoliteness = { delay = \"5s\", attempts = 2 }\n\
              crawl.robots = \"ignore\"\n\
              fetch = { max_body = \"1MiB\", headers = { accept-language = \"de\" } }\n\

@@ -29,12 +29,7 @@ pub(super) fn typed(text: &str, default: &Value) -> Result<Option<toml::Value>, 
             Ok(Some(toml::Value::String(text.to_owned())))
         }
         Value::Null => (number().map(Some)).map_err(|_| "it must be a whole number or none".into()),
-        Value::Object(_) => toml::from_str::<toml::Table>(&format!("value = {text}"))
-            .ok()
-            .and_then(|mut table| table.remove("value"))
-            .filter(toml::Value::is_table)
-            .map(Some)
-            .ok_or_else(|| "it must be a table like { name = [\"value\"] }".to_owned()),
+        Value::Object(_) => table(text).map(Some),
         Value::Array(_) => list(text).map(Some),
         Value::String(_) => Ok(Some(toml::Value::String(text.to_owned()))),
     }
@@ -55,6 +50,18 @@ pub(super) fn list(text: &str) -> Result<toml::Value, String> {
     let names = text.split(',').map(str::trim).filter(|it| !it.is_empty());
     let names = names.map(|name| toml::Value::String(name.to_owned()));
     Ok(toml::Value::Array(names.collect()))
+}
+
+/// Reads a table written as JSON, as it is kept and shown, or as in a configuration file.
+pub(super) fn table(text: &str) -> Result<toml::Value, String> {
+    let as_json = serde_json::from_str::<Value>(text).ok();
+    let as_json = as_json.and_then(|it| toml::Value::try_from(it).ok());
+    let as_toml = || {
+        let table = toml::from_str::<toml::Table>(&format!("value = {text}"));
+        table.ok()?.remove("value")
+    };
+    let table = as_json.or_else(as_toml).filter(toml::Value::is_table);
+    table.ok_or_else(|| "it must be a table like { name = [\"value\"] }".to_owned())
 }
 
 /// Whether a key accepts a value.

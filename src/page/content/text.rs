@@ -442,12 +442,13 @@ fn is_blank(word: &str) -> bool {
 }
 
 /// Whether a preformatted text has nothing that is dropped. Whole texts are examined, without an
-/// early exit, so that many bytes are at once.
+/// early exit and without branches, so that many bytes are at once.
 fn is_kept_as_it_is(text: &[u8]) -> bool {
-    let is_kept =
-        |byte: u8| (byte.wrapping_sub(b' ') <= b'~' - b' ') | (byte == b'\n') | (byte == b'\t');
-    let is_other = |byte: &u8| !is_kept(*byte);
-    !text.iter().fold(false, |any, byte| any | is_other(byte))
+    let is_kept = |byte: u8| {
+        let is_visible = u8::from(byte.wrapping_sub(b' ') <= b'~' - b' ');
+        is_visible | u8::from(byte == b'\n') | u8::from(byte == b'\t')
+    };
+    text.iter().fold(1, |all, byte| all & is_kept(*byte)) == 1
 }
 
 /// Whether this is an invisible character. Some sites sprinkle them over their words, which would
