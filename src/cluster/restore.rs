@@ -35,7 +35,8 @@ pub enum Error {
     #[error(
         "the engine does not know the crawl, and {directory} has its shard {shard:02} to commit \
          {commit}. Either this is another engine, or it has lost its data: then restore the crawl \
-         from the directories of its workers"
+         from the directories of its workers, each with `gleaner cluster restore ENGINE --offer \
+         {directory}`, and once more without --offer"
     )]
     Unknown {
         /// The directory of the worker.

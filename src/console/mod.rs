@@ -115,6 +115,7 @@ pub struct Sharing {
 /// The console. Dropping it ends what it serves, and the thread.
 pub struct Console {
     hub: Shared,
+    place: String,
     /// Sent when it is over.
     end: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
@@ -166,6 +167,7 @@ impl Console {
             .max_blocking_threads(THREADS)
             .thread_keep_alive(Duration::from_secs(10))
             .build()?;
+        let place = listening.place();
         let Listening { socket, access } = listening;
         let (end, ending) = watch::channel(false);
         let hub = Arc::new(Hub {
@@ -199,9 +201,15 @@ impl Console {
             })?;
         Ok(Self {
             hub,
+            place,
             end,
             thread: Some(thread),
         })
+    }
+
+    /// Where a browser or curl finds it.
+    pub fn place(&self) -> &str {
+        &self.place
     }
 
     /// Shows a crawl from now on.

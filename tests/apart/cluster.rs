@@ -388,6 +388,21 @@ pub(crate) fn a_person_creates_watches_and_steers_a_cluster() {
     assert_eq!(now["links"]["waiting"], 0, "{now:#}");
     let asked = world.web.asked(3);
     assert_eq!(asked.iter().filter(|it| *it == "/added-later").count(), 1);
+
+    // Whoever asks for a page is told where it is known, and it is known there.
+    let place = tell(&["where"], &[&far, "--json"]).expect(0).json();
+    assert_eq!(place["is_alive"], false, "{place:#}");
+    let data_dir = place["data_dir"].as_str().expect("a worker owned it");
+    let why = run(gleaner(&["why", &far, "--data-dir", data_dir])).expect(0);
+    let told = tell(&["where"], &[&far]).expect(0);
+    let command = format!("gleaner why '{far}' --data-dir '{data_dir}'");
+    assert!(told.stdout.contains(&command), "{told:#?} {why:#?}");
+    assert!(told.stdout.contains("which does not run"), "{told:#?}");
+    let ended = tell(&["status"], &[]).expect(0);
+    assert!(
+        ended.stdout.contains("ended") && !ended.stdout.contains("gone"),
+        "{ended:#?}"
+    );
 }
 
 /// Asks how the cluster stands until it stands like this.

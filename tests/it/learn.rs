@@ -77,7 +77,7 @@ fn crawl(site: Site, arguments: &[&str]) -> (Place, usize, usize) {
 fn a_parameter_that_changes_nothing_is_sampled_only() {
     let (crawl, asked, distinct) = crawl(
         site(300, |path, turn| format!("{path}?visit={turn}")),
-        &["--max-pages", "3000"],
+        &["--max-pages", "4000"],
     );
     assert_eq!(distinct, 300);
     assert!(asked <= 300 + SAMPLES + LEARNING, "{asked}");
@@ -92,7 +92,7 @@ fn parameters_that_differ_together_are_suspected_together() {
         site(300, |path, turn| {
             format!("{path}?from=x{turn}&visit={}", turn * 3)
         }),
-        &["--max-pages", "3000"],
+        &["--max-pages", "4000"],
     );
     assert_eq!(distinct, 300);
     assert!(asked <= 300 + SAMPLES + LEARNING, "{asked}");
@@ -227,7 +227,7 @@ fn deferred_urls_come_back_when_one_of_them_says_something() {
 /// calendar and a path without end.
 #[test]
 fn a_web_of_traps_costs_little_more_than_its_pages() {
-    const PAGES: usize = 1_500;
+    const PAGES: usize = 1_000;
     let turn = AtomicUsize::new(1);
     let noisy = move |path: &str| {
         let turn = turn.fetch_add(1, Ordering::Relaxed);
@@ -275,7 +275,7 @@ fn a_web_of_traps_costs_little_more_than_its_pages() {
     let web = Web::start(vec![site]);
     let crawl = Place::new();
     let seed = web.url(0, "/p0");
-    crawl.crawl(&[&seed, PACE[0], PACE[1], "--max-pages", "5000"]);
+    crawl.crawl(&[&seed, PACE[0], PACE[1], "--max-pages", "4000"]);
     let asked = web.asked(0);
     let of = |prefix: &str| asked.iter().filter(|path| path.starts_with(prefix)).count();
     let pages: BTreeSet<String> = asked

@@ -37,8 +37,9 @@ function Figures({ now }) {
   </section>`;
 }
 
-function stateOf(worker) {
-  if (!worker.is_alive) return ['bad', 'gone'];
+// Workers end when nothing is left.
+function stateOf(worker, isOver) {
+  if (!worker.is_alive) return isOver ? ['good', 'ended'] : ['bad', 'gone'];
   if (worker.is_drained) return ['warn', worker.owns.length > 0 ? 'being drained' : 'drained'];
   return worker.is_leaving ? ['warn', 'leaving'] : ['good', 'alive'];
 }
@@ -61,13 +62,13 @@ function Workers({ now }) {
         <td data-name="copies">${list(it.follows)}</td>
         <td class="n" data-name="pages">${it.is_alive ? rate(it.pages_per_second) : NONE}</td>
         <td class="n" data-name="clock">${clockOf(it.clock_seconds)}</td>
-        <td><${Badge} level=${stateOf(it)[0]}>${stateOf(it)[1]}<//></td></tr>`)}</tbody></table></div><//>`;
+        <td><${Badge} level=${stateOf(it, now.is_over)[0]}>${stateOf(it, now.is_over)[1]}<//></td></tr>`)}</tbody></table></div><//>`;
 }
 
-function Copies({ copies }) {
+function Copies({ copies, isOver }) {
   if (copies.length === 0) return html`<span class="muted">none</span>`;
   return copies.map((it, index) => html`<span key=${it.worker}>${index > 0 && ', '}${plain(it.worker)} <small>
-    ${it.is_alive ? (it.lag > 0 ? `${number(it.lag)} behind` : 'has all') : 'gone'}</small></span>`);
+    ${it.is_alive || isOver ? (it.lag > 0 ? `${number(it.lag)} behind` : 'has all') : 'gone'}</small></span>`);
 }
 
 function Shards({ now }) {
@@ -76,10 +77,10 @@ function Shards({ now }) {
       <th scope="col" class="n" title="how many owners it has had">epoch</th><th scope="col" class="n">pages</th><th scope="col" class="n">queued</th>
       <th scope="col" class="n" title="to other shards">links sent</th><th scope="col" class="n">on their way</th><th scope="col">copies</th><th scope="col">limit</th></tr></thead>
       <tbody>${now.shards.map((it) => html`<tr key=${it.shard}><th scope="row">${shardOf(it.shard)}</th>
-        <td data-name="owner">${it.is_owned ? plain(it.owner) : html`<${Badge} level="bad">${it.owner ? `${plain(it.owner)} is gone` : 'nobody'}<//>`}</td>
+        <td data-name="owner">${it.is_owned || (now.is_over && it.owner) ? plain(it.owner) : html`<${Badge} level="bad">${it.owner ? `${plain(it.owner)} is gone` : 'nobody'}<//>`}</td>
         <td class="n" data-name="epoch">${number(it.epoch)}</td><td class="n" data-name="pages">${number(it.pages)}</td>
         <td class="n" data-name="queued">${number(it.queued)}</td><td class="n" data-name="links sent">${number(it.links.sent)}</td>
-        <td class="n" data-name="on their way">${number(it.links.waiting)}</td><td data-name="copies"><${Copies} copies=${it.copies} /></td>
+        <td class="n" data-name="on their way">${number(it.links.waiting)}</td><td data-name="copies"><${Copies} copies=${it.copies} isOver=${now.is_over} /></td>
         <td>${it.is_done ? html`<${Badge} level="idle">done<//>` : words(it.limit)}</td></tr>`)}</tbody></table></div><//>`;
 }
 

@@ -5,6 +5,7 @@ mod check;
 mod create;
 mod mend;
 pub(in crate::cli::commands) mod names;
+mod place;
 mod status;
 mod steer;
 
@@ -28,6 +29,8 @@ pub(crate) enum Cluster {
     Create(Box<create::Arguments>),
     /// Show how it stands: workers, shards, copies, links, pages, and what needs attention
     Status(status::Arguments),
+    /// Say which worker knows what became of a URL, and how to ask there
+    Where(place::Arguments),
     /// Check whether the engine can be relied on, and say what to set
     Check(check::Arguments),
     /// Let a worker give its shards to the others, and stay without
@@ -100,6 +103,7 @@ pub(super) fn run(command: &Cluster, screen: &Screen) -> Result<(), Failure> {
     match command {
         Cluster::Create(arguments) => create::run(arguments, screen),
         Cluster::Status(arguments) => status::run(arguments),
+        Cluster::Where(arguments) => place::run(arguments),
         Cluster::Check(arguments) => check::run(arguments),
         Cluster::Drain(arguments) => steer::drain(arguments),
         Cluster::Pause(arguments) => steer::pause(arguments),

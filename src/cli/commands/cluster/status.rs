@@ -92,8 +92,8 @@ fn in_words(now: &ClusterStatus) -> String {
     );
     line("links", links.sent, &waiting);
     line("take-overs", now.take_overs, "");
-    text.push_str(&workers(&now.workers));
-    text.push_str(&shards(&now.shards));
+    text.push_str(&workers(&now.workers, now.is_over));
+    text.push_str(&shards(&now.shards, now.is_over));
     text
 }
 
@@ -103,7 +103,7 @@ fn text_rate(now: &ClusterStatus, line: &mut impl FnMut(&str, u64, &str)) {
     line("pages", now.sum.pages, &rate);
 }
 
-fn workers(workers: &[WorkerNow]) -> String {
+fn workers(workers: &[WorkerNow], is_over: bool) -> String {
     let mut rows = vec![
         [
             "worker", "machine", "owns", "copies", "pages/s", "clock", "state",
@@ -113,6 +113,10 @@ fn workers(workers: &[WorkerNow]) -> String {
     ];
     for worker in workers {
         let state = match worker {
+            // They end when nothing is left.
+            WorkerNow {
+                is_alive: false, ..
+            } if is_over => "ended",
             WorkerNow {
                 is_alive: false, ..
             } => "gone",
@@ -151,7 +155,7 @@ fn clock(seconds: f64) -> String {
     }
 }
 
-fn shards(shards: &[ShardNow]) -> String {
+fn shards(shards: &[ShardNow], is_over: bool) -> String {
     let mut rows = vec![
         [
             "shard",
@@ -174,7 +178,8 @@ fn shards(shards: &[ShardNow]) -> String {
             None => "-".to_owned(),
         };
         let copies = shard.copies.iter().map(|copy| {
-            let mark = if copy.is_alive { "" } else { ", gone" };
+            let is_gone = !copy.is_alive && !is_over;
+            let mark = if is_gone { ", gone" } else { "" };
             format!("{} ({}{mark})", copy.worker, copy.lag)
         });
         let copies: Vec<String> = copies.collect();

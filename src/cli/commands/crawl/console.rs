@@ -30,9 +30,8 @@ pub(in crate::cli::commands) fn open(
         ListenError::Usage(message) => Failure::usage(message),
         taken @ ListenError::Taken { .. } => Failure::Taken(taken.to_string()),
     })?;
-    let place = listening.place();
     let console = Console::start(listening).map_err(anyhow::Error::from)?;
-    screen.say(&format!("listening at {place}"));
+    screen.say(&format!("listening at {}", console.place()));
     Ok(Some(console))
 }
 

@@ -118,7 +118,7 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> R
         times,
         crawl,
         max_shards: arguments.max_shards,
-        console: config.daemon.address().map(ToString::to_string),
+        console: console.as_ref().map(|it| it.place().to_owned()),
         library: arguments.library,
     };
     let worker = Worker::join(broker, options).map_err(anyhow::Error::from)?;
