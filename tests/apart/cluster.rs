@@ -389,12 +389,17 @@ pub(crate) fn a_person_creates_watches_and_steers_a_cluster() {
     let asked = world.web.asked(3);
     assert_eq!(asked.iter().filter(|it| *it == "/added-later").count(), 1);
 
-    // Whoever asks for a page is told where it is known, and it is known there.
-    let place = tell(&["where"], &[&far, "--json"]).expect(0).json();
+    check_what_became_of(&world, &far);
+}
+
+/// Of a crawl that is over, whoever asks for a page is told where it is known, and there it is.
+fn check_what_became_of(world: &World, far: &str) {
+    let tell = |command: &[&str], arguments: &[&str]| cluster(world, command, arguments);
+    let place = tell(&["where"], &[far, "--json"]).expect(0).json();
     assert_eq!(place["is_alive"], false, "{place:#}");
     let data_dir = place["data_dir"].as_str().expect("a worker owned it");
-    let why = run(gleaner(&["why", &far, "--data-dir", data_dir])).expect(0);
-    let told = tell(&["where"], &[&far]).expect(0);
+    let why = run(gleaner(&["why", far, "--data-dir", data_dir])).expect(0);
+    let told = tell(&["where"], &[far]).expect(0);
     let command = format!("gleaner why '{far}' --data-dir '{data_dir}'");
     assert!(told.stdout.contains(&command), "{told:#?} {why:#?}");
     assert!(told.stdout.contains("which does not run"), "{told:#?}");
