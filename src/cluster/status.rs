@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::forget::lost;
 use super::membership::Known;
 use super::rows::{Owner, Rows};
 use super::seed_list;
@@ -179,6 +180,31 @@ pub(super) struct Facts<'a> {
 ///
 /// [`Error::Refused`] if there is no such crawl; else what the engine says.
 pub fn status(broker: &Arc<dyn Broker>, name: &str, patience: Duration) -> Result<ClusterStatus> {
+    asked(broker, name, patience, stands)
+}
+
+/// Returns how a crawl stands that is over, by what its workers said last; `None` if something is
+/// left, such as seeds that nobody has read, or may be left: what a lost disk had. Whoever comes to
+/// a crawl that is over would wait for those who have ended.
+pub(super) fn ended(broker: &Arc<dyn Broker>, name: &str) -> Result<Option<ClusterStatus>> {
+    if !lost(&**broker)?.is_empty() {
+        return Ok(None);
+    }
+    asked(broker, name, Duration::ZERO, |facts| {
+        let now = stands(facts);
+        let mut shards = now.shards.iter();
+        let is_read = shards.all(|it| seeds_through(facts, it) >= facts.seeds_end);
+        (now.is_over && is_read).then_some(now)
+    })
+}
+
+/// Asks what is known of a cluster, and says what follows from that.
+fn asked<T>(
+    broker: &Arc<dyn Broker>,
+    name: &str,
+    patience: Duration,
+    say: impl FnOnce(&Facts<'_>) -> T,
+) -> Result<T> {
     let Some(terms) = terms(&**broker)? else {
         return Err(unknown(name));
     };
@@ -218,7 +244,7 @@ pub fn status(broker: &Arc<dyn Broker>, name: &str, patience: Duration) -> Resul
         // Since then others were waited for.
         known.age = heard.get(worker).map(Instant::elapsed);
     }
-    Ok(stands(&Facts {
+    Ok(say(&Facts {
         name,
         terms: &terms,
         wishes: &Wishes::read(&**broker)?,

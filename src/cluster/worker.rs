@@ -21,7 +21,7 @@ use super::membership::{Having, Membership, Orders, Times};
 use super::portion::part;
 use super::rows::Rows;
 use super::seed_list;
-use super::status::{Facts, stands};
+use super::status::{Facts, ended, stands};
 use super::tells::{Figures, Rate, Tells};
 use super::terms::Terms;
 use super::view::WorkerView;
@@ -225,6 +225,10 @@ impl Worker {
         let mut leaving = None;
         let runtime = Builder::new_current_thread().enable_time().build();
         let runtime = runtime.map_err(Error::Threads)?;
+        if let Some(over) = ended(&self.broker, &self.options.crawl_name)? {
+            self.view.show(over);
+            return Ok(());
+        }
         loop {
             self.reap()?;
             if self.filling.has_ended() {

@@ -389,6 +389,9 @@ pub(crate) fn a_person_creates_watches_and_steers_a_cluster() {
     let asked = world.web.asked(3);
     assert_eq!(asked.iter().filter(|it| *it == "/added-later").count(), 1);
 
+    // Who comes alone does not wait for those who have ended.
+    let late = worker(&world, directory.path(), "a", &[]);
+    late.end().expect(0).says(&["nothing is left to crawl"]);
     check_what_became_of(&world, &far);
 }
 
