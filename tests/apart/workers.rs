@@ -355,7 +355,8 @@ pub(crate) fn through_minutes_of_faults() {
     eprintln!("seed {seed}");
     let mut random = Random::new(seed);
     let size = Size {
-        pages_per_host: minutes * 60 * RATE,
+        // More than there is time for until the last fault: some stop a worker besides.
+        pages_per_host: minutes * 80 * RATE,
         servers: 3,
         rate: Some(RATE),
         ..Size::default()
