@@ -40,9 +40,6 @@ const GATHER: Duration = Duration::from_millis(200);
 /// Least time between two times that the shard is told what has come back to it, which is a commit.
 const HEAR: Duration = Duration::from_millis(100);
 
-/// Least time between two questions whether others have told something that is not here.
-const ASK: Duration = Duration::from_millis(500);
-
 /// Least time between two times that the log of what is sent to the shard is trimmed.
 const TRIM: Duration = Duration::from_secs(1);
 
@@ -130,8 +127,6 @@ pub(super) struct Exchange {
     trim_at: Duration,
     /// When the shard is told next what has come back.
     hear_at: Duration,
-    /// When it is asked next where the log ends of what all tell.
-    ask_at: Duration,
     /// Up to where that log was trimmed.
     trimmed: u64,
     /// Position of the last seeds that were admitted; `None` until it is read.
@@ -169,7 +164,6 @@ impl Exchange {
             send_at: Duration::ZERO,
             trim_at: Duration::ZERO,
             hear_at: Duration::ZERO,
-            ask_at: Duration::ZERO,
             trimmed: 0,
             seeds: None,
             seeds_from,
@@ -249,12 +243,8 @@ impl Exchange {
         let has_seeds = seeds_through < self.board.seeds_end();
         look.is_idle &= !has_seeds;
         if look.is_idle {
-            // What others tell may concern what was found here. Until that is asked again, the
-            // shard stands there as it was.
-            if now < self.ask_at {
-                return Ok(has_moved);
-            }
-            self.ask_at = now + ASK;
+            // What others tell may concern what was found here. It is asked each time: the census
+            // takes each look for one of this moment.
             let end = self.broker.end(BULLETINS)?;
             look.is_idle = self.heard.is_some_and(|heard| heard >= end);
         }
