@@ -200,60 +200,44 @@ impl Committer {
         let mut receipts = Vec::new();
         let (mut visits, mut parcels) = (Vec::new(), Vec::new());
         for entry in entries {
-            let entry = match entry {
-                Entry::Visit(visit) => {
-                    visits.push(*visit);
-                    continue;
-                }
-                Entry::Links(arrived) => {
-                    parcels.push(*arrived);
-                    continue;
-                }
+            let is_beside = matches!(
+                entry,
+                Entry::Visit(_) | Entry::Links(_) | Entry::Acknowledged { .. } | Entry::Heard(_)
+            );
+            if !is_beside {
+                receipts.extend(self.commit_visits(std::mem::take(&mut visits))?);
+                receipts.extend(self.receive(std::mem::take(&mut parcels), now)?);
+            }
+            match entry {
+                Entry::Visit(visit) => visits.push(*visit),
+                Entry::Links(arrived) => parcels.push(*arrived),
                 Entry::Acknowledged { to, through } => {
                     if self.exchange.acknowledge(to, through) {
                         self.settle_outbox(now)?;
                     }
-                    continue;
                 }
-                Entry::Heard(heard) => {
-                    receipts.extend(hearing::hear(self, &heard, now)?);
-                    continue;
+                Entry::Heard(heard) => receipts.extend(hearing::hear(self, &heard, now)?),
+                Entry::Seeds(seeds) => receipts.extend(self.commit_seeds(seeds, None, now)?),
+                Entry::Known(known) => receipts.extend(self.commit_known(known, now)?),
+                Entry::Earlier(part) => {
+                    let set = self.collect(now, |judge, group| {
+                        remember(part, &judge.gate.forgotten, group)
+                    })?;
+                    receipts.extend(self.write(set)?);
                 }
-                entry => entry,
-            };
-            receipts.extend(self.commit_visits(std::mem::take(&mut visits))?);
-            receipts.extend(self.receive(std::mem::take(&mut parcels), now)?);
-            receipts.extend(self.commit_alone(entry, now)?);
+                Entry::PutBack(part) => receipts.extend(self.put_back(*part, now)?),
+                Entry::Forget(part, visits) => receipts.extend(self.forget(*part, visits, now)?),
+                Entry::Hold(order) => receipts.extend(self.hold(order, now)?),
+                Entry::Settings(settings, reply) => {
+                    self.change(*settings)?;
+                    // Whoever asked may be gone.
+                    let _ = reply.send(());
+                }
+            }
         }
         receipts.extend(self.commit_visits(visits)?);
         receipts.extend(self.receive(parcels, now)?);
         Ok(receipts)
-    }
-
-    fn commit_alone(&mut self, entry: Entry, now: Moment) -> Result<Vec<Receipt>, Error> {
-        match entry {
-            Entry::Seeds(seeds) => self.commit_seeds(seeds, None, now),
-            Entry::Known(known) => self.commit_known(known, now),
-            Entry::Earlier(part) => {
-                let set = self.collect(now, |judge, group| {
-                    remember(part, &judge.gate.forgotten, group)
-                })?;
-                self.write(set)
-            }
-            Entry::PutBack(part) => self.put_back(*part, now),
-            Entry::Forget(part, visits) => self.forget(*part, visits, now),
-            Entry::Hold(order) => self.hold(order, now),
-            Entry::Settings(settings, reply) => {
-                self.change(*settings)?;
-                // Whoever asked may be gone.
-                let _ = reply.send(());
-                Ok(Vec::new())
-            }
-            // What comes in numbers.
-            Entry::Visit(_) | Entry::Links(_) | Entry::Acknowledged { .. } | Entry::Heard(_) => {
-                Ok(Vec::new())
-            }
-        }
     }
 
     /// Commits visits as one group. If judging them panics, each is committed by itself, and the

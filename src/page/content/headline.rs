@@ -201,6 +201,11 @@ struct Titles {
 }
 
 impl Titles {
+    /// Points of a heading that is what the page declares as its headline, and of one that is its
+    /// title.
+    const IS_EXACT: i32 = 40;
+    const IS_TITLE: i32 = 45;
+
     fn of(outline: &Outline<'_>, declared: &Declared<'_>) -> Self {
         const SEPARATORS: [&str; 9] = [
             " | ", " - ", " – ", " — ", " · ", " :: ", " » ", " / ", ": ",
@@ -213,16 +218,13 @@ impl Titles {
                 .flat_map(|part| part.split(separator))
                 .collect();
         }
-        let all = |texts: &mut dyn Iterator<Item = &str>| -> Vec<String> {
-            texts.map(folded).filter(|it| !it.is_empty()).collect()
-        };
         let title = folded(title);
         let mut words: Vec<&str> = title.split(' ').collect();
         words.sort_unstable();
         words.dedup();
         Self {
-            exact: all(&mut headline_as_data(outline).iter().map(|it| &**it)),
-            parts: all(&mut parts.into_iter()),
+            exact: all_folded(&headline_as_data(outline)),
+            parts: all_folded(&parts),
             words: words.len(),
             title,
             site: folded(declared.metadata.site_name.as_deref().unwrap_or_default()),
@@ -236,9 +238,6 @@ impl Titles {
             false => Self::IS_TITLE + Self::IS_EXACT,
         }
     }
-
-    const IS_EXACT: i32 = 40;
-    const IS_TITLE: i32 = 45;
 
     /// How well a heading agrees with the titles.
     fn points(&self, heading: &str) -> i32 {
@@ -282,6 +281,12 @@ impl Titles {
         };
         points
     }
+}
+
+/// The forms of texts in which headings are compared with them, but of those that have no letter.
+fn all_folded(texts: &[impl AsRef<str>]) -> Vec<String> {
+    let folded = texts.iter().map(|it| folded(it.as_ref()));
+    folded.filter(|it| !it.is_empty()).collect()
 }
 
 /// Letters and digits in lower case, words separated by single spaces.
