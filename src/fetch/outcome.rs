@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -29,6 +29,16 @@ pub enum Outcome {
     Exchange(Box<Exchange>),
     /// There was no response.
     Failed(Failure),
+}
+
+impl Outcome {
+    /// Returns the address that responded, if one did and it is known.
+    pub fn remote(&self) -> Option<IpAddr> {
+        match self {
+            Self::Exchange(exchange) => exchange.remote.map(|remote| remote.ip()),
+            Self::Failed(_) => None,
+        }
+    }
 }
 
 /// A request and its response as they went over the wire, as far as the client library reports it.

@@ -51,7 +51,7 @@ pub use queue::task::{
 pub use queue::walk::{GoOn, VisitWaiting, for_each_waiting};
 pub use queue::write::{QueuedRow, file_by_due_time, put_queued};
 pub use revisit_interval::{Finding, RevisitMode, RevisitPolicy};
-pub use schedule::{Action, Schedule, ScheduleOptions, Spender};
+pub use schedule::{Action, Schedule, ScheduleOptions, Spender, server_of};
 pub use scope::{MovedSeeds, Scope, ScopeKind, admits_by_entries};
 pub use seed::{Seed, SeedSettings, seed_in};
 pub use seen::{SEEN, SeenOptions, SeenSet, verify_filters};

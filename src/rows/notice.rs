@@ -1,9 +1,13 @@
-//! What a shard tells all others of its documents: rows of the outbox that are for everybody.
+//! What a shard tells all others of its documents and visits: rows of the outbox that are for
+//! everybody.
+
+use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::dedup::own::{Lines, OwnLines, Standing};
 use crate::dedup::{Document, DocumentId};
+use crate::frontier::Moment;
 
 /// Standings in a byte.
 const PER_BYTE: usize = 4;
@@ -21,6 +25,13 @@ pub enum Notice {
     /// A document is no original any more: its page is gone, or another one now, or it was not seen
     /// for too long.
     Gone(DocumentId),
+    /// The shard visits a server.
+    Visits {
+        /// Its address, as the frontier tells servers apart.
+        server: IpAddr,
+        /// Until when it counts there, unless it says so again.
+        until: Moment,
+    },
 }
 
 /// A document as other shards have it.

@@ -95,22 +95,30 @@ impl World {
             pages_per_host: size.pages_per_host,
             seed,
         };
+        let web = Web::start(cluster_web(options, &simhash).0);
+        let seed = web.url(0, "/");
+        let delay = size.rate.map_or(0, |rate| 1_000 / rate);
+        let delay = format!("delay = \"{delay}ms\"");
+        let settings = size.settings.replace("delay = \"0s\"", &delay);
+        Self::over(web, size, &settings, &[seed])
+    }
+
+    /// One in which a crawl of this web is created, with these settings and seeds.
+    pub(crate) fn over(web: Web, size: Size, settings: &str, seeds: &[String]) -> Self {
         let world = Self {
-            web: Web::start(cluster_web(options, &simhash).0),
+            web,
             servers: Servers::start(size.servers, &tools()),
             directory: directory(),
             settings: size.settings,
             shards: size.shards,
         };
-        let delay = size.rate.map_or(0, |rate| 1_000 / rate);
-        let delay = format!("delay = \"{delay}ms\"");
-        let settings = size.settings.replace("delay = \"0s\"", &delay);
         fs::write(world.settings(), settings).expect("the directory is ours");
         // Servers that have just started have to find one another.
         drop(world.servers.connect("crawl"));
         let address = world.servers.address("crawl");
-        let mut command = gleaner(&["cluster", "create", &address, &world.web.url(0, "/")]);
+        let mut command = gleaner(&["cluster", "create", &address]);
         command
+            .args(seeds)
             .args(["--shards", &size.shards.to_string(), "--config"])
             .arg(world.settings());
         run(command).expect(0);

@@ -71,6 +71,7 @@ impl Judge<'_> {
     pub(crate) fn visit(&self, analysed: &Analysed, group: &mut Group<'_>) -> Result<(), Error> {
         #[cfg(test)]
         poison::meet(analysed);
+        publishing::tell_server(&analysed.fetched, self.gate, group);
         let id = analysed.fetched.task.queued.id;
         if self.suspects.contains(id) {
             // It was read this time, or given up.

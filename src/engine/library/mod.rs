@@ -1,5 +1,5 @@
 //! The library: the documents of all shards of a crawl, one for each worker, whose shards look up
-//! there what others have stored.
+//! there what others have stored, and which servers others visit.
 //!
 //! It is filled from what all shards tell ([`Bulletin`]), in the one order in which all workers
 //! read that, by one thread. It can be lost: it is read anew then. What it says is never more than
@@ -11,19 +11,23 @@
 
 mod bulletin;
 mod error;
+mod neighbours;
 mod options;
 mod shelves;
 
 use std::fmt;
 use std::fs;
 use std::io;
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
 
 pub use bulletin::{Bulletin, BulletinError};
 pub(crate) use bulletin::{sent_to_all, told_documents, waiting_notices};
 use error::LibraryError as Error;
 pub use error::LibraryError;
+use neighbours::Neighbours;
 pub use options::LibraryOptions;
 use options::number_of;
 pub(crate) use options::seed_of;
@@ -32,9 +36,14 @@ pub use shelves::Told;
 
 use crate::dedup::own::OwnLines;
 use crate::dedup::{self, Document, DocumentId, Features, Others};
+use crate::frontier::{Moment, server_of};
 
 /// The documents of all shards.
-pub struct Library(RwLock<Shelves>);
+pub struct Library {
+    shelves: RwLock<Shelves>,
+    /// The same as on the shelves: fetches look there, and wait for nothing that is written.
+    neighbours: Neighbours,
+}
 
 /// A library while it is read: nothing changes in it.
 pub(crate) struct Reading<'a>(RwLockReadGuard<'a, Shelves>);
@@ -56,7 +65,7 @@ impl Library {
     /// What goes wrong on the disk.
     pub fn open(path: &Path, options: &LibraryOptions) -> Result<Self, Error> {
         if let Some(shelves) = Shelves::open(path, options)? {
-            return Ok(Self(RwLock::new(shelves)));
+            return Ok(Self::of(shelves));
         }
         tracing::warn!("the library of documents of all shards is begun anew");
         let failed = |source: io::Error| dedup::Error::Io {
@@ -72,7 +81,14 @@ impl Library {
             path: path.to_owned(),
             why: "a new library is damaged".to_owned(),
         };
-        Ok(Self(RwLock::new(shelves.ok_or_else(none)?)))
+        Ok(Self::of(shelves.ok_or_else(none)?))
+    }
+
+    fn of(shelves: Shelves) -> Self {
+        Self {
+            neighbours: shelves.neighbours.clone(),
+            shelves: RwLock::new(shelves),
+        }
     }
 
     /// Returns the position of the last bulletin that was taken in.
@@ -164,17 +180,35 @@ impl Library {
 
     /// Reads it.
     pub(crate) fn read(&self) -> Reading<'_> {
-        Reading(self.0.read().unwrap_or_else(PoisonError::into_inner))
+        Reading(self.shelves.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Shelves> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+        self.shelves.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for Library {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Library").finish_non_exhaustive()
+    }
+}
+
+impl ForeignDocuments {
+    /// Returns the time for which the shard leaves the server at an address alone after a visit, if
+    /// a crawl of one shard does so for `delay`.
+    pub(crate) fn server_delay(&self, at: IpAddr, delay: Duration, now: Moment) -> Duration {
+        let neighbours = &self.library.neighbours;
+        neighbours.delay((server_of(at), self.own), delay, now)
+    }
+
+    /// Returns the server at an address that was visited, and until when the shard counts there, if
+    /// others are to be told of that.
+    pub(crate) fn visits(&self, at: IpAddr, now: Moment) -> Option<(IpAddr, Moment)> {
+        let server = server_of(at);
+        let neighbours = &self.library.neighbours;
+        let until = neighbours.is_to_be_told((server, self.own), now)?;
+        Some((server, until))
     }
 }
 

@@ -10,10 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use super::bulletin::{Bulletin, MAX_NOTICES};
 use super::error::LibraryError as Error;
+use super::neighbours::Neighbours;
 use super::options::{LibraryOptions, number_of};
 use crate::dedup::{
     self, Document, DocumentId, Documents, Index, Stored, Tier, foreign, postings, structures,
 };
+use crate::engine::clock::Clock;
 use crate::rows::{Notice, OwnPart, Published};
 use crate::runs::{self, Catalog, Runs};
 use crate::store::{self, Batch, Durability, Embedded, Store, Table, decode, encode, keys};
@@ -72,6 +74,8 @@ pub(super) struct Shelves {
     store: Embedded,
     pub(super) state: State,
     pub(super) features: u64,
+    pub(super) neighbours: Neighbours,
+    clock: Clock,
     max_documents: u64,
     /// How far it was when the checkpoint that is being written was begun.
     begun: Option<State>,
@@ -118,12 +122,15 @@ impl Shelves {
         let cache = memory / 4 / SLED;
         let folder = path.join("documents");
         let (documents, damage) = Documents::open(&folder, cache, state.written)?;
+        let neighbours = Neighbours::open(&store)?;
         let is_whole = damages.is_empty()
             && damage.is_none()
             && catalog.sequence() >= state.sequence
             && store.get(Table::Meta, FEATURES)?.as_deref() == Some(line.as_bytes());
         Ok(is_whole.then(|| Self {
             features: number_of(&options.features),
+            neighbours,
+            clock: Clock::start(),
             index: Index::new(documents, options.features.clone()),
             catalog,
             store,
@@ -223,6 +230,12 @@ impl Shelves {
                     let id = foreign(from, number);
                     self.remove(id, &mut batch)?;
                     Some(Told::Gone(id))
+                }
+                Ok(Notice::Visits { server, until }) => {
+                    let now = self.clock.now();
+                    let at = (server, from);
+                    self.neighbours.note(at, until, now, &mut batch);
+                    None
                 }
                 Err(error) => {
                     tracing::warn!(%error, from, "a notice of a shard cannot be read");
@@ -338,6 +351,11 @@ impl Shelves {
 
     pub(super) fn begin(&mut self) -> Result<(), Error> {
         self.checked = Instant::now();
+        let mut batch = Batch::new();
+        self.neighbours.forget(self.clock.now(), &mut batch);
+        if !batch.is_empty() {
+            self.store.commit(batch, Durability::Process)?;
+        }
         self.index.documents_mut().begin()?;
         self.catalog.begin(self.state.sequence)?;
         self.begun = Some(self.state.clone());

@@ -7,8 +7,9 @@
 //! address to be due: if a robots.txt redirects to another host, the task goes back to the
 //! schedule.
 
+use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use governor::DefaultDirectRateLimiter;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -20,13 +21,14 @@ use super::since::LookBack;
 use super::turns::{Turn, Turns};
 use crate::engine::clock::Clock;
 use crate::engine::event::Event;
+use crate::engine::library::ForeignDocuments;
 use crate::engine::visit::Fetched;
 use crate::fetch::{
     Approach, At, Conditions, Exchange, Failure, FailureClass, Fetcher, Guard, Outcome, Reservation,
 };
 use crate::frontier::{
-    Answer, FetchTask, Pace, Politeness, Purpose, RobotsRedirect, SharedPolicies, SkipReason,
-    Trouble, Visited,
+    Answer, FetchTask, Moment, Pace, Politeness, Purpose, RobotsRedirect, SharedPolicies,
+    SkipReason, Trouble, Visited,
 };
 use crate::learn::Expectation;
 use crate::robots;
@@ -53,6 +55,8 @@ pub(crate) struct Fetchers {
     pub(crate) turns: Turns,
     /// What earlier crawls hold, if pages are compared with that.
     pub(crate) since: Option<Arc<LookBack>>,
+    /// What is known of the other shards of the crawl, if it has any.
+    pub(crate) foreign: Option<ForeignDocuments>,
     /// Counts how long fetches take.
     pub(crate) meters: Meters,
 }
@@ -93,14 +97,13 @@ impl Fetchers {
             }
         };
         let (host, before) = task.visiting();
+        let address = outcome.remote();
+        let address_delay = self.address_delay(&task, address, finished);
         let mut visited = Visited {
             pace: after(host, before),
             has_answered: matches!(outcome, Outcome::Exchange(_)),
-            address: match &outcome {
-                Outcome::Exchange(exchange) => exchange.remote.map(|remote| remote.ip()),
-                Outcome::Failed(_) => None,
-            },
-            address_free_from: finished.plus(self.politeness(host).address_delay()),
+            address,
+            address_free_from: finished.plus(address_delay),
             host: host.clone(),
             for_host: None,
             next_hop: None,
@@ -225,6 +228,18 @@ impl Fetchers {
     /// Returns `true` if the address of a host matters to the schedule.
     pub(crate) fn minds_address(&self, host: &HostKey) -> bool {
         !self.politeness(host).address_delay().is_zero()
+    }
+
+    /// Returns the time for which the address of a visit is left alone after it. Hosts of other
+    /// shards may have the same one.
+    fn address_delay(&self, task: &FetchTask, visited: Option<IpAddr>, now: Moment) -> Duration {
+        let delay = self.politeness(task.visiting().0).address_delay();
+        match (&self.foreign, task.held.ip) {
+            (Some(foreign), Some(held)) if !delay.is_zero() => {
+                foreign.server_delay(visited.unwrap_or(held), delay, now)
+            }
+            _ => delay,
+        }
     }
 
     /// Returns where a visit is made: where its address was kept free for it, so that whoever

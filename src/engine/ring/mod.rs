@@ -194,6 +194,7 @@ fn start(
             fetched,
             turns: turns.clone(),
             since,
+            foreign: committer.exchange.publishing.documents.clone(),
             meters: committer.meters.clone(),
         },
         reactors: reactors.assignment(),

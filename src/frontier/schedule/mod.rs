@@ -545,7 +545,7 @@ impl Schedule {
 /// The server that an address counts as. A network of 64 bits is the least that anybody gets of
 /// IPv6, so all of its addresses are one server; an address that stands for one of IPv4 is that
 /// one.
-fn server_of(address: IpAddr) -> IpAddr {
+pub fn server_of(address: IpAddr) -> IpAddr {
     /// The prefix under which IPv6-only networks reach IPv4 (RFC 6052, section 2.1).
     const TRANSLATED: [u16; 6] = [0x64, 0xff9b, 0, 0, 0, 0];
     let IpAddr::V6(v6) = address.to_canonical() else {

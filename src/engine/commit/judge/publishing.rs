@@ -1,12 +1,13 @@
-//! What a visit makes others know of the documents of this shard, and what it makes this shard keep
+//! What a visit makes others know of this shard and its documents, and what it makes this shard keep
 //! of theirs. A crawl of one shard does neither.
 
 use crate::dedup::{DocumentId, Verdict, shard_of};
 use crate::engine::Error;
+use crate::engine::admission::Gate;
 use crate::engine::again::early;
 use crate::engine::commit::group::Group;
 use crate::engine::commit::write_set::{Offered, foreign_original};
-use crate::engine::visit::Judged;
+use crate::engine::visit::{Fetched, Judged};
 use crate::fetch::Exchange;
 use crate::rows::{Notice, OwnPart};
 use crate::sites::{SiteName, known, standings};
@@ -15,6 +16,29 @@ use crate::store::keys;
 /// Documents of a site of which others are told anew when its template is known: more than it takes
 /// to know it.
 const MAX_TOLD_EARLY: usize = 4_096;
+
+/// Has others told of the server that a visit was made to, if these do not know that this shard
+/// visits it.
+pub(super) fn tell_server(fetched: &Fetched, gate: &Gate, group: &mut Group<'_>) {
+    let exchanged = &mut group.set.exchanged;
+    let (Some(foreign), Some(held)) = (&exchanged.documents, fetched.task.held.ip) else {
+        return;
+    };
+    let policy = gate.policies.load().of(fetched.task.visiting().0);
+    if !fetched.was_handed_out || policy.politeness.address_delay().is_zero() {
+        return;
+    }
+    let at = fetched.outcome.remote().unwrap_or(held);
+    let Some((server, until)) = foreign.visits(at, fetched.finished) else {
+        return;
+    };
+    let notices = &mut exchanged.telling.notices;
+    let is_told =
+        |it: &Notice| matches!(it, Notice::Visits { server: told, .. } if *told == server);
+    if !notices.iter().any(is_told) {
+        notices.push(Notice::Visits { server, until });
+    }
+}
 
 /// Has others told of the document that a visit added, if it can be an original.
 pub(super) fn offer(
