@@ -21,7 +21,7 @@ mod parts;
 mod reader;
 
 pub use memory::{Fault, Memory};
-pub use nats::{About, Address, LEAST_VERSION, Nats, Peer};
+pub use nats::{About, Address, LEAST_VERSION, Nats, Peer, TlsFiles};
 pub use reader::Reader;
 
 use parts::Joiner;

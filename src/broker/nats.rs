@@ -6,9 +6,12 @@
 //! ask the leader too: what is acknowledged is read.
 
 mod about;
+mod address;
 
+use std::error::Error as StdError;
 use std::fmt;
-use std::str::FromStr;
+use std::io;
+use std::iter;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -18,13 +21,15 @@ use async_nats::jetstream::context::{GetStreamErrorKind, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{self, RawMessageErrorKind, Stream};
 use async_nats::jetstream::{self, Context, ErrorCode};
-use async_nats::{ConnectOptions, ServerAddr};
+use async_nats::rustls;
+use async_nats::{ConnectError, ConnectErrorKind};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{Sender, channel};
 
 pub use about::{About, Peer};
+pub use address::{Address, TlsFiles};
 
 use super::{Broker, Error, Result, Tail};
 
@@ -48,67 +53,6 @@ const SENT: usize = 64;
 
 /// Bytes of a message that are left for its headers.
 const HEADERS: usize = 1 << 10;
-
-/// Where the engine is and how the crawl is called there: `nats://a,b:4222,c/NAME`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Address {
-    servers: Vec<String>,
-    name: String,
-}
-
-impl Address {
-    /// Returns the name of the crawl.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-}
-
-impl FromStr for Address {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let parts = text
-            .strip_prefix("nats://")
-            .and_then(|rest| rest.split_once('/'));
-        let Some((servers, name)) = parts else {
-            return Err(format!(
-                "`{text}` is not of the form nats://SERVER,SERVER/NAME"
-            ));
-        };
-        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
-        if name.is_empty() || !name.chars().all(is_plain) {
-            return Err(format!(
-                "`{name}` cannot be the name of a crawl: use letters, digits and `-`"
-            ));
-        }
-        let servers = servers.split(',').map(|server| {
-            let server = format!("nats://{server}");
-            match server.parse::<ServerAddr>() {
-                Ok(_) if server.len() > "nats://".len() => Ok(server),
-                Ok(_) => Err(format!("a server is missing in `{text}`")),
-                Err(error) => Err(format!(
-                    "`{server}` is not the address of a server: {error}"
-                )),
-            }
-        });
-        Ok(Self {
-            servers: servers.collect::<std::result::Result<_, _>>()?,
-            name: name.to_owned(),
-        })
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Without what may be in front of a server: a user and a password.
-        let bare = self.servers.iter().map(|server| {
-            let rest = server.trim_start_matches("nats://");
-            rest.rsplit('@').next().unwrap_or_default()
-        });
-        let servers: Vec<_> = bare.collect();
-        write!(f, "nats://{}/{}", servers.join(","), self.name)
-    }
-}
 
 /// A connection to NATS, with a thread of its own.
 pub struct Nats {
@@ -138,13 +82,17 @@ impl Nats {
             .enable_all()
             .build()
             .map_err(|error| Error::Refused(format!("cannot start a thread: {error}")))?;
-        let servers = address.servers.clone();
+        let servers = address.servers().to_vec();
+        let options = address.options()?.connection_timeout(TIMEOUT);
         let connect = async move {
-            let options = ConnectOptions::new()
-                .name("gleaner")
-                .connection_timeout(TIMEOUT);
             let client = options.connect(servers).await;
-            let client = client.map_err(|error| Error::Away(error.to_string()))?;
+            let client = client.map_err(|error| match is_of_tls(&error) {
+                true => Error::Refused(format!(
+                    "no TLS with the server: {}; see --tls-ca, --tls-cert and --tls-key",
+                    reason(&error)
+                )),
+                false => Error::Away(reason(&error)),
+            })?;
             let server = client.server_info();
             // It starts a task of its own, for which it must be on this reactor.
             let mut context = jetstream::new(client);
@@ -167,7 +115,7 @@ impl Nats {
             ));
         }
         Ok(Self {
-            name: address.name.clone(),
+            name: address.name().to_owned(),
             runtime: Some(runtime),
             context,
             version: server.version.clone(),
@@ -266,6 +214,36 @@ fn wait<T: Send + 'static>(
     });
     let answer = receiver.recv();
     answer.unwrap_or_else(|_| Err(Error::Away("its client panicked".to_owned())))
+}
+
+/// Returns an error and what is behind it.
+fn chain<'a>(
+    error: &'a (dyn StdError + 'static),
+) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    iter::successors(Some(error), |error| {
+        let error: &'a (dyn StdError + 'static) = *error;
+        error.source()
+    })
+}
+
+/// Whether a connection failed because of TLS: the client says so, or hides it in an error of I/O.
+fn is_of_tls(error: &ConnectError) -> bool {
+    let is_within = |error: &(dyn StdError + 'static)| {
+        let inner = error.downcast_ref().and_then(io::Error::get_ref);
+        matches!(inner, Some(inner) if inner.is::<rustls::Error>())
+    };
+    error.kind() == ConnectErrorKind::Tls || chain(error).any(is_within)
+}
+
+/// Says what went wrong, with what is behind it.
+fn reason(error: &ConnectError) -> String {
+    let mut text = error.to_string();
+    for behind in chain(error).skip(1).map(ToString::to_string) {
+        if !text.contains(&behind) {
+            text = format!("{text}: {behind}");
+        }
+    }
+    text
 }
 
 /// Returns the numbers of a version such as 2.10.26 or 2.12.0-RC.1.
@@ -468,24 +446,6 @@ impl fmt::Debug for Nats {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn addresses_name_servers_and_a_crawl() {
-        let address: Address = "nats://user:secret@a,b:4333/news-1".parse().unwrap();
-        assert_eq!(address.name(), "news-1");
-        assert_eq!(address.to_string(), "nats://a,b:4333/news-1");
-        let check = |text: &str, part: &str| {
-            let error = text.parse::<Address>().unwrap_err();
-            assert!(error.contains(part), "{error}");
-        };
-        check("http://a/news", "nats://SERVER");
-        check("nats://a", "nats://SERVER");
-        check("nats://a/", "name of a crawl");
-        check("nats://a/b/c", "name of a crawl");
-        check("nats://a/b.c", "name of a crawl");
-        check("nats:///b", "server");
-        check("nats://a,,c/b", "server");
-    }
 
     #[test]
     fn versions_are_compared_by_their_numbers() {

@@ -10,6 +10,7 @@ pub(super) const REACH: &str = "What is fetched";
 pub(super) const ENDS: &str = "When a run ends";
 pub(super) const REQUESTS: &str = "How requests are made";
 pub(super) const SETTINGS: &str = "Settings and state";
+pub(super) const ENGINE: &str = "How the engine is reached";
 
 /// The headings, and the commands under each.
 const GROUPS: [(&str, &[&str]); 8] = [

@@ -13,8 +13,8 @@
 //!
 //! What holds for all workers is fixed when a crawl is created (`terms`), and each keeps that and
 //! what it is called in its directory (`kept`); seeds are added to a list
-//! that all shards read (`seed_list`). People say what they want by a row (`wishes`), and see what
-//! workers tell (`tells`) as the `status` of all.
+//! that all shards read (`seed_list`). People say what they want by a row (`wishes`), and how much
+//! is enough (`limits`), and see what workers tell (`tells`) as the `status` of all.
 //! Whether an engine can be relied on is found out by a `check`.
 
 mod assignment;
@@ -24,6 +24,7 @@ mod copies;
 mod exchange;
 mod forget;
 mod kept;
+mod limits;
 mod log;
 mod membership;
 mod portion;
@@ -47,6 +48,7 @@ pub use check::{EngineCheck, Finding, Race, check};
 pub use copies::LOG_MAX;
 pub use forget::forget_worker;
 pub use kept::Called;
+pub use limits::Limits;
 pub use log::ShardLog;
 pub use membership::Times;
 pub use restore::{Error as RestoreError, Restored, enter, offer, restore};

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::forget::lost;
+use super::limits::Limits;
 use super::membership::Known;
 use super::rows::{Owner, Rows};
 use super::seed_list;
@@ -165,6 +166,7 @@ pub(super) struct Facts<'a> {
     pub(super) name: &'a str,
     pub(super) terms: &'a Terms,
     pub(super) wishes: &'a Wishes,
+    pub(super) limits: Limits,
     pub(super) owners: &'a [Owner],
     pub(super) workers: &'a BTreeMap<String, Known>,
     /// The position of the last entry of the list of seeds.
@@ -248,6 +250,7 @@ fn asked<T>(
         name,
         terms: &terms,
         wishes: &Wishes::read(&**broker)?,
+        limits: Limits::read(&**broker)?,
         owners: &rows.owners()?,
         workers: &workers,
         seeds_end: seed_list::end(&**broker)?,
@@ -298,7 +301,7 @@ pub(super) fn stands(facts: &Facts<'_>) -> ClusterStatus {
         name: facts.name.to_owned(),
         going: facts.wishes.going,
         is_over: is_over(&shards),
-        attention: attention(facts, &workers, &shards),
+        attention: attention(facts, &sum, &workers, &shards),
         copies: facts.terms.copies,
         sum,
         pages_per_second: alive.fold(0.0, |sum, it| sum + it.pages_per_second),
@@ -420,15 +423,31 @@ fn shard(facts: &Facts<'_>, shard: u16) -> ShardNow {
 }
 
 /// What needs attention, the worst first.
-fn attention(facts: &Facts<'_>, workers: &[WorkerNow], shards: &[ShardNow]) -> Vec<String> {
+fn attention(
+    facts: &Facts<'_>,
+    sum: &FiguresNow,
+    workers: &[WorkerNow],
+    shards: &[ShardNow],
+) -> Vec<String> {
     let mut said = Vec::new();
     if is_over(shards) {
         return said;
     }
-    match facts.wishes.going {
-        Going::Running => {}
-        Going::Paused => said.push("paused: `gleaner cluster resume` lets it go on".to_owned()),
-        Going::Stopped => said.push("stopped: `gleaner cluster resume` lets it go on".to_owned()),
+    match (
+        facts.wishes.going,
+        facts.limits.reached((sum.pages, sum.bytes)),
+    ) {
+        (Going::Running, _) => {}
+        (Going::Paused, _) => {
+            said.push("paused: `gleaner cluster resume` lets it go on".to_owned());
+        }
+        (Going::Stopped, Some(limit)) => said.push(format!(
+            "stopped, because it has {limit}: `gleaner cluster resume` with a greater one lets it \
+             go on"
+        )),
+        (Going::Stopped, None) => {
+            said.push("stopped: `gleaner cluster resume` lets it go on".to_owned());
+        }
     }
     let alive: Vec<&WorkerNow> = workers.iter().filter(|it| it.is_alive).collect();
     if alive.is_empty() {

@@ -56,6 +56,18 @@ pub fn set_going(broker: &dyn Broker, going: Going) -> Result<Going> {
     Ok(before)
 }
 
+/// Stops a crawl that goes on, because it has what it was to have.
+pub(super) fn stop(broker: &dyn Broker) -> Result<()> {
+    let stopped = change(broker, WISHES, |wishes: &mut Wishes| {
+        let is_running = wishes.going == Going::Running;
+        if is_running {
+            wishes.going = Going::Stopped;
+        }
+        is_running
+    });
+    stopped.map(drop)
+}
+
 /// Lets a worker give away what it owns and stay without, or (`is_drained` false) own shards again.
 /// Returns whether that is new; `None` if the crawl has no worker of the name.
 ///
@@ -91,6 +103,10 @@ mod tests {
         assert_eq!(Wishes::read(&*broker), Ok(Wishes::default()));
         assert_eq!(set_going(&*broker, Going::Paused), Ok(Going::Running));
         assert_eq!(set_going(&*broker, Going::Paused), Ok(Going::Paused));
+        stop(&*broker).unwrap();
+        assert_eq!(set_going(&*broker, Going::Running), Ok(Going::Paused));
+        stop(&*broker).unwrap();
+        assert_eq!(set_going(&*broker, Going::Paused), Ok(Going::Stopped));
         assert_eq!(drain(&broker, "a", true), Ok(None));
         Rows::new(Arc::clone(&broker)).join("a").unwrap();
         assert_eq!(drain(&broker, "a", true), Ok(Some(true)));

@@ -16,6 +16,7 @@ use super::copies::{Copies, NO_COPY};
 use super::exchange::Board;
 use super::forget::{Lost, lost};
 use super::kept::Called;
+use super::limits::Limits;
 use super::log::log_of;
 use super::membership::{Having, Membership, Orders, Times};
 use super::portion::part;
@@ -25,7 +26,7 @@ use super::status::{Facts, ended, stands};
 use super::tells::{Figures, Rate, Tells};
 use super::terms::Terms;
 use super::view::WorkerView;
-use super::wishes::{Going, Wishes};
+use super::wishes::{self, Going, Wishes};
 use crate::broker::{self, Broker};
 use crate::engine::library::LibraryOptions;
 use crate::engine::{self, Ending, Lease, Options, StopHandle};
@@ -120,6 +121,8 @@ pub struct Worker {
     board: Board,
     /// What people want.
     wishes: Wishes,
+    /// How much of the crawl is enough, as it was when that last began to go on.
+    limits: Option<Limits>,
     /// Whether it has crawled or followed anything.
     has_begun: bool,
     /// Figures of the shards that it owns.
@@ -186,6 +189,7 @@ impl Worker {
             registered,
             board: Board::default(),
             wishes: Wishes::default(),
+            limits: None,
             has_begun: false,
             figures: BTreeMap::new(),
             rate: Rate::default(),
@@ -256,6 +260,7 @@ impl Worker {
                         self.board.put(*shard, look.clone());
                     }
                     self.show(now);
+                    self.stop_at_limits()?;
                     if orders.is_over {
                         return Ok(());
                     }
@@ -305,7 +310,11 @@ impl Worker {
 
     /// Reads what people want, and whether they gave seeds.
     fn heed(&mut self) -> broker::Result<()> {
+        let before = self.wishes.going;
         self.wishes = Wishes::read(&*self.broker)?;
+        if self.limits.is_none() || self.wishes.going != before {
+            self.limits = Some(Limits::read(&*self.broker)?);
+        }
         let end = seed_list::end(&*self.broker)?;
         if end > self.board.seeds_end() {
             // All shards read them: those that were done are crawled again.
@@ -343,12 +352,30 @@ impl Worker {
             name: &self.options.crawl_name,
             terms: &self.options.terms,
             wishes: &self.wishes,
+            limits: self.limits.unwrap_or_default(),
             owners,
             workers: &workers,
             seeds_end: self.board.seeds_end(),
             time: Timestamp::now().as_millisecond(),
         });
         self.view.show(status);
+    }
+
+    /// Stops the crawl if it has what it was to have.
+    fn stop_at_limits(&self) -> Result<(), Error> {
+        let (Some(limits), Some(now)) = (self.limits, self.view.status()) else {
+            return Ok(());
+        };
+        let reached = limits.reached((now.sum.pages, now.sum.bytes));
+        let Some(limit) = reached.filter(|_| self.wishes.going == Going::Running) else {
+            return Ok(());
+        };
+        tracing::info!(limit, "the crawl has what it was to have, and is stopped");
+        match wishes::stop(&*self.broker) {
+            // It is reached at the next beat too.
+            Err(broker::Error::Away(_)) => Ok(()),
+            stopped => Ok(stopped?),
+        }
     }
 
     /// Ends what is crawled here, to go on when what was lost with disks is put back, if there are
@@ -395,6 +422,12 @@ impl Worker {
         }
         for shard in &self.done {
             figures.insert(*shard, self.figures.remove(shard).unwrap_or_default());
+        }
+        if self.wishes.going == Going::Stopped {
+            // What ends goes on later, and is told until then.
+            for (shard, last) in &self.figures {
+                figures.entry(*shard).or_insert_with(|| last.clone());
+            }
         }
         for (shard, figures) in &mut figures {
             // Without an answer, nobody is taken to have all of it.

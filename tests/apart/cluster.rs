@@ -1,10 +1,11 @@
 //! A crawl that commits to a log of NATS before it commits to its data directory, and the engine
 //! itself: what it promises, and what is left of that when it is killed.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Instant;
@@ -21,11 +22,80 @@ use crate::kills::crawl_twice;
 use crate::nats::{self, Servers, copy};
 use crate::need::tools;
 use crate::run::{Output, PATIENCE, Place, Running, gleaner, run};
+use crate::tls::Authority;
 use crate::web::{ClusterOptions, Web, cluster_web};
 
 pub(crate) fn nats_keeps_the_contract() {
     let servers = Servers::start(1, &tools());
     contract::check(&servers.connect("contract"));
+}
+
+/// Servers that know by its certificate who connects, and are known by theirs.
+pub(crate) fn nats_is_reached_by_tls_or_not_at_all() {
+    let authority = Authority::new();
+    let (certificate, key) = authority.files_of("server", &["127.0.0.1"]);
+    let ca = authority.file();
+    let more = ["--tlsverify", "--tlscert", "--tlskey", "--tlscacert"].map(OsString::from);
+    let [verify, of_cert, of_key, of_ca] = more;
+    let more = vec![
+        verify,
+        of_cert,
+        certificate.into(),
+        of_key,
+        key.into(),
+        of_ca,
+        ca.clone().into(),
+    ];
+    let servers = Servers::with(1, &tools(), more);
+    let address = servers.address("crawl").replace("nats://", "tls://");
+    let text = |path: PathBuf| path.into_os_string().into_string().expect("ASCII");
+    let (own, own_key) = authority.files_of("worker", &["worker"]);
+    let (ca, own, own_key) = (text(ca), text(own), text(own_key));
+    let check = |address: &str, files: &[&str]| {
+        let words = [&["cluster", "check", address, "--rounds", "5"], files].concat();
+        run(gleaner(&words))
+    };
+    let checked = check(
+        &address,
+        &["--tls-ca", &ca, "--tls-cert", &own, "--tls-key", &own_key],
+    );
+    assert!(checked.stdout.contains("one won in 5"), "{checked:#?}");
+    // Who is not known, by whom nobody vouches for, and by whom the server is not known.
+    let unknown = check(&address, &["--tls-ca", &ca]).expect(1);
+    unknown.says(&["cannot use tls://"]);
+    let other = Authority::new();
+    let (by_other, its_key) = other.files_of("worker", &["worker"]);
+    let (by_other, its_key) = (text(by_other), text(its_key));
+    check(
+        &address,
+        &[
+            "--tls-ca",
+            &ca,
+            "--tls-cert",
+            &by_other,
+            "--tls-key",
+            &its_key,
+        ],
+    )
+    .expect(1);
+    check(
+        &address,
+        &[
+            "--tls-ca",
+            &text(other.file()),
+            "--tls-cert",
+            &own,
+            "--tls-key",
+            &own_key,
+        ],
+    )
+    .expect(1)
+    .says(&["no TLS with the server", "--tls-ca"]);
+    // A server without TLS is told nothing.
+    let plain = Servers::start(1, &tools());
+    let address = plain.address("crawl").replace("nats://", "tls://");
+    check(&address, &["--tls-ca", &ca]).expect(1);
+    assert_eq!(plain.figures(0)["in_msgs"], 0);
 }
 
 /// Killed at every step, and between the log and the data directory, it leaves what a crawl without
@@ -393,6 +463,42 @@ pub(crate) fn a_person_creates_watches_and_steers_a_cluster() {
     let late = worker(&world, directory.path(), "a", &[]);
     late.end().expect(0).says(&["nothing is left to crawl"]);
     check_what_became_of(&world, &far);
+}
+
+/// A crawl of several workers ends at its maximum of pages, and goes on with a greater one.
+pub(crate) fn a_crawl_that_has_enough_stops() {
+    let world = World::new(0xe206);
+    let directory = tempfile::tempdir().expect("there is a directory for temporary files");
+    let settings = directory.path().join("settings.toml");
+    let patient = format!("{SETTINGS}[politeness]\ndelay = \"100ms\"\n");
+    fs::write(&settings, patient).expect("the directory is ours");
+    let tell = |command: &[&str], arguments: &[&str]| cluster(&world, command, arguments);
+    let mut command = gleaner(&["cluster", "create", &world.address, &world.seed]);
+    command.args(["--shards", "4", "--max-pages", "20", "--config"]);
+    command.arg(&settings);
+    run(command).expect(0);
+    let start = || ["a", "b"].map(|name| worker(&world, directory.path(), name, &[]));
+    for worker in start() {
+        worker
+            .end()
+            .expect(0)
+            .says(&["stopped, because it has its maximum of 20 pages"]);
+    }
+    let now = tell(&["status"], &["--json"]).expect(0).json();
+    assert_eq!(now["going"], "stopped", "{now:#}");
+    let pages = now["sum"]["pages"].as_u64().expect("a number");
+    // Four hosts answer ten times a second each, for a few beats.
+    assert!((20..200).contains(&pages), "{now:#}");
+    tell(&["resume"], &[])
+        .expect(2)
+        .says(&["its maximum of 20 pages", "--no-limits"]);
+    tell(&["resume"], &["--max-bytes", "1"])
+        .expect(2)
+        .says(&["its maximum of 20 pages"]);
+    tell(&["resume"], &["--no-limits"]).expect(0);
+    for worker in start() {
+        worker.end().expect(0).says(&["nothing is left to crawl"]);
+    }
 }
 
 /// Of a crawl that is over, whoever asks for a page is told where it is known, and there it is.

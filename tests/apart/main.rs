@@ -8,6 +8,7 @@
 //! - `need`: what a test may need, and whether this machine has it.
 //! - `cluster`: a crawl that commits to a log of NATS, and its servers, killed.
 //! - `workers`: workers that share a crawl, killed, stopped, cut off and without their disks.
+//! - `one_address`: hosts of many shards behind one address.
 //! - `acceptance`: what such a crawl costs and what holds it up, measured.
 //! - `child`: this binary again, as the process that a test kills.
 //! - `console`, `console_states`: the page of the console, in a browser.
@@ -30,6 +31,7 @@ mod faults;
 mod full_disk;
 mod guard;
 mod hostile;
+mod one_address;
 mod packages;
 mod scale;
 mod tables;
@@ -62,6 +64,9 @@ mod proxy;
 
 #[path = "../support/run.rs"]
 mod run;
+
+#[path = "../support/tls.rs"]
+mod tls;
 
 #[path = "../support/web/mod.rs"]
 mod web;
@@ -115,11 +120,13 @@ fn tests() -> Vec<Test> {
         acceptance::who_wakes_up_asks_for_nothing: Need::Soak,
         acceptance::workers_come_and_go: Need::Soak,
         cluster::a_crawl_over_a_log_is_killed_and_resumed: Need::Nats,
+        cluster::a_crawl_that_has_enough_stops: Need::Nats,
         cluster::a_person_creates_watches_and_steers_a_cluster: Need::Nats,
         cluster::a_worker_shows_its_cluster: Need::Nats,
         cluster::a_worker_that_was_taken_over_commits_nothing: Need::Nats,
         cluster::an_engine_that_goes_away_and_loses_its_end: Need::Nats,
         cluster::nats_keeps_the_contract: Need::Nats,
+        cluster::nats_is_reached_by_tls_or_not_at_all: Need::Nats,
         cluster::of_writers_that_race_one_wins: Need::Nats,
         cluster::the_demo_loses_a_worker_and_no_page: Need::Nats,
         cluster::the_page_of_a_worker_shows_its_cluster: Need::NatsAndBrowser,
@@ -159,6 +166,7 @@ fn tests() -> Vec<Test> {
         guard::a_seed_with_a_name_is_no_consent_for_a_private_address: network(),
         hostile::hosts_that_misbehave_harm_nobody_but_themselves: hosts(),
         hostile::hosts_that_misbehave_do_not_keep_a_crawl_from_stopping: Need::Nothing,
+        one_address::is_asked_no_more_than_by_one_machine: Need::Nats,
         packages::archive_and_wheel_run_where_they_are_put: Need::Program("strip"),
         packages::systemd_understands_the_unit: Need::Program("systemd-analyze"),
         scale::every_answer_about_urls_seen_is_right: Need::Nothing,

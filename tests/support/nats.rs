@@ -1,5 +1,6 @@
 //! Servers of NATS on loopback, each a process with a directory of its own.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -60,6 +61,8 @@ pub(crate) struct Servers {
     routes: Vec<u16>,
     monitors: Vec<u16>,
     running: Vec<Option<Running>>,
+    /// What each is given besides.
+    more: Vec<OsString>,
 }
 
 /// Copies a directory.
@@ -88,6 +91,11 @@ fn free_ports(count: usize) -> Vec<u16> {
 impl Servers {
     /// Starts so many.
     pub(crate) fn start(count: usize, tools: &Path) -> Self {
+        Self::with(count, tools, Vec::new())
+    }
+
+    /// Starts so many, which are given this besides.
+    pub(crate) fn with(count: usize, tools: &Path, more: Vec<OsString>) -> Self {
         let ports = free_ports(3 * count);
         let mut servers = Self {
             binary: binary(tools),
@@ -96,6 +104,7 @@ impl Servers {
             routes: ports[count..2 * count].to_vec(),
             monitors: ports[2 * count..].to_vec(),
             running: (0..count).map(|_| None).collect(),
+            more,
         };
         (0..count).for_each(|number| servers.run(number));
         servers
@@ -110,6 +119,7 @@ impl Servers {
             .args(["-m", &self.monitors[number].to_string()])
             .args(["-n", &format!("server-{number}"), "-js", "-sd"])
             .arg(directory)
+            .args(&self.more)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());

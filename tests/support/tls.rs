@@ -87,6 +87,19 @@ impl Authority {
         )
     }
 
+    /// Files of a certificate for these names, and of its key.
+    pub fn files_of(&self, name: &str, names: &[&str]) -> (PathBuf, PathBuf) {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        let key = KeyPair::generate().expect("keys can be made");
+        let params = CertificateParams::new(names).expect("they are names");
+        let signed = params.signed_by(&key, &self.issuer);
+        let certificate = signed.expect("it can be signed").pem();
+        let of = |kind: &str| self.directory.path().join(format!("{name}.{kind}.pem"));
+        std::fs::write(of("cert"), certificate).expect("it is ours");
+        std::fs::write(of("key"), key.serialize_pem()).expect("it is ours");
+        (of("cert"), of("key"))
+    }
+
     fn complete(
         &self,
         config: rustls::ConfigBuilder<ServerConfig, rustls::server::WantsServerCert>,

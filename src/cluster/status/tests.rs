@@ -70,6 +70,10 @@ fn now(workers: &BTreeMap<String, Known>, wishes: &Wishes) -> ClusterStatus {
         name: "news",
         terms: &terms(),
         wishes,
+        limits: Limits {
+            max_pages: Some(1_000),
+            max_bytes: None,
+        },
         owners: &owners(),
         workers,
         seeds_end: 3,
@@ -153,6 +157,24 @@ fn what_people_want_and_wrong_clocks_are_told() {
         "{said}"
     );
     assert!(now.workers[1].is_drained);
+}
+
+#[test]
+fn a_crawl_that_has_enough_says_so() {
+    let mut workers = both();
+    let stopped = Wishes {
+        going: Going::Stopped,
+        ..Wishes::default()
+    };
+    let said = |workers: &_| now(workers, &stopped).attention[0].clone();
+    assert!(said(&workers).starts_with("stopped: "));
+    for known in workers.values_mut() {
+        for figures in known.beat.tells.figures.values_mut() {
+            figures.pages = 500;
+        }
+    }
+    let why = "stopped, because it has its maximum of 1000 pages: ";
+    assert!(said(&workers).starts_with(why), "{}", said(&workers));
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let target = &arguments.target;
-    let checked = check(&target.address, arguments.rounds);
+    let checked = check(&target.address(), arguments.rounds);
     let checked = checked.map_err(|error| target.explain(error))?;
     output::print(&in_words(&checked))?;
     match checked.is_fit() {

@@ -9,9 +9,10 @@ use crate::cli::commands::crawl::reload::warn_of_ignored_robots;
 use crate::cli::commands::crawl::{SeedArguments, check_seeds};
 use crate::cli::output::Screen;
 use crate::cli::words::count;
-use crate::cluster::{NewCrawl, create};
+use crate::cluster::{Limits, NewCrawl, create};
 use crate::config::{self, Config};
 use crate::frontier::Seed;
+use crate::units::Size;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -20,8 +21,8 @@ use crate::frontier::Seed;
 
 What `--config` and flags say is kept with the crawl, and holds for all its workers. Not kept are
 credentials, and what each machine has of its own, such as state.max_memory and fetch.proxy: workers
-are given that themselves. Budgets (traps.*) hold in each shard; there is no maximum of pages or
-bytes for the whole crawl.")]
+are given that themselves. Budgets (traps.*) hold in each shard. A crawl that has its maximum of pages
+or bytes stops within two seconds, in which some more arrive.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,
@@ -33,6 +34,12 @@ pub(crate) struct Arguments {
     /// Copies of each shard, that of its owner included
     #[arg(long, value_name = "N", default_value_t = 2)]
     copies: u16,
+    /// Stop when all shards together have this number of pages
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_pages: Option<u64>,
+    /// Stop when all shards together have received this many bytes of bodies, such as 500MB
+    #[arg(long, value_name = "SIZE")]
+    max_bytes: Option<Size>,
     #[command(flatten)]
     settings: SettingFlags,
 }
@@ -65,8 +72,14 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         copies: arguments.copies,
         settings: config::shared(&config),
     };
-    create(&*broker, &new, seeds).map_err(|error| arguments.target.explain(error))?;
-    let address = &arguments.target.address;
+    let limits = Limits {
+        max_pages: arguments.max_pages,
+        max_bytes: arguments.max_bytes.map(|size| size.0),
+    };
+    let explain = |error| arguments.target.explain(error);
+    create(&*broker, &new, seeds).map_err(explain)?;
+    limits.set(&*broker).map_err(explain)?;
+    let address = arguments.target.address();
     screen.say(&format!(
         "created: {}, {}, {} of each",
         count(given, "seed"),

@@ -72,7 +72,7 @@ pub(super) fn forget(arguments: &Forget) -> Result<(), Failure> {
 }
 
 pub(super) fn restore(arguments: &Restore) -> Result<(), Failure> {
-    let address = &arguments.target.address;
+    let address = arguments.target.address();
     let broker = arguments.target.connect()?;
     let context = || format!("cannot restore {address}");
     if let Some(directory) = &arguments.offer {

@@ -8,17 +8,18 @@ pub(in crate::cli::commands) mod names;
 mod place;
 mod status;
 mod steer;
+pub(in crate::cli::commands) mod target;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 
-use crate::broker::{Address, Broker, Nats};
+use crate::broker::{Address, Broker};
 use crate::cli::Failure;
 use crate::cli::output::Screen;
 use crate::cluster::{Terms, terms};
+use target::Target;
 
 /// Time in which a worker says something new, or is taken for gone: more than two beats.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -50,32 +51,17 @@ pub(crate) enum Cluster {
     Restore(mend::Restore),
 }
 
-/// Which crawl.
-#[derive(Debug, Args)]
-pub(super) struct Target {
-    /// The engine and the name of the crawl
-    #[arg(value_name = "nats://SERVER,SERVER/NAME")]
-    address: Address,
-}
-
 impl Target {
-    /// Connects to the engine.
-    fn connect(&self) -> Result<Arc<dyn Broker>, Failure> {
-        let address = &self.address;
-        let broker = Nats::connect(address).with_context(|| format!("cannot use {address}"))?;
-        Ok(Arc::new(broker))
-    }
-
     /// Connects to the engine, which has to know the crawl.
     fn find(&self) -> Result<(Arc<dyn Broker>, Terms), Failure> {
-        let broker = self.connect()?;
-        let terms = found(&self.address, &*broker)?;
+        let broker: Arc<dyn Broker> = self.connect()?;
+        let terms = found(&self.address(), &*broker)?;
         Ok((broker, terms))
     }
 
     /// Says what was wrong with the engine.
     fn explain(&self, error: crate::broker::Error) -> Failure {
-        explain(&self.address, error)
+        explain(&self.address(), error)
     }
 }
 

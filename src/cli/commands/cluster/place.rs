@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let urls = input::urls(&arguments.url)?;
     let target = &arguments.target;
     let (broker, terms) = target.find()?;
-    let now = status(&broker, target.address.name(), PATIENCE);
+    let now = status(&broker, target.name(), PATIENCE);
     let now = now.map_err(|error| target.explain(error))?;
     let shards = Shards::new(0, terms.shards).map_err(anyhow::Error::from)?;
     // Whether over https or http, the host is the same.

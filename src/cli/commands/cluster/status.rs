@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let target = &arguments.target;
     let (broker, _) = target.find()?;
-    let now = status(&broker, target.address.name(), PATIENCE);
+    let now = status(&broker, target.name(), PATIENCE);
     let now = now.map_err(|error| target.explain(error))?;
     if arguments.json {
         let json = serde_json::to_string(&now).map_err(anyhow::Error::from)?;

@@ -2,6 +2,8 @@
 //! that several workers share. Each is a row or an entry of the engine, which the workers read once
 //! a second.
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
 
 use super::{PATIENCE, Target};
@@ -9,8 +11,9 @@ use crate::cli::Failure;
 use crate::cli::commands::crawl::SeedArguments;
 use crate::cli::output;
 use crate::cli::words::count;
-use crate::cluster::{self, ClusterStatus, Going, set_going, status};
+use crate::cluster::{self, ClusterStatus, Going, Limits, set_going, status};
 use crate::frontier::Seed;
+use crate::units::Size;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -40,11 +43,24 @@ pub(crate) struct Pause {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:
-  gleaner cluster resume nats://127.0.0.1/news")]
+#[command(after_help = "Examples:
+  gleaner cluster resume nats://127.0.0.1/news
+  gleaner cluster resume nats://127.0.0.1/news --max-pages 2000000
+
+A crawl that was stopped because it had its maximum of pages or bytes goes on with a greater one.")]
 pub(crate) struct Resume {
     #[command(flatten)]
     target: Target,
+    /// Stop when all shards together have this number of pages, in place of the number before
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_pages: Option<u64>,
+    /// Stop when all shards together have received this many bytes of bodies, in place of the size
+    /// before
+    #[arg(long, value_name = "SIZE")]
+    max_bytes: Option<Size>,
+    /// Go on without a maximum
+    #[arg(long, conflicts_with_all = ["max_pages", "max_bytes"])]
+    no_limits: bool,
 }
 
 #[derive(Debug, Args)]
@@ -122,7 +138,7 @@ fn order(target: &Target, going: Going, (new, known): (&str, &str)) -> Result<()
         output::say(known);
         return Ok(());
     }
-    let now = status(&broker, target.address.name(), PATIENCE);
+    let now = status(&broker, target.name(), PATIENCE);
     tell(&now.map_err(|error| target.explain(error))?, new);
     Ok(())
 }
@@ -133,8 +149,27 @@ pub(super) fn pause(arguments: &Pause) -> Result<(), Failure> {
 }
 
 pub(super) fn resume(arguments: &Resume) -> Result<(), Failure> {
+    let target = &arguments.target;
+    let (broker, _) = target.find()?;
+    let explain = |error| target.explain(error);
+    let before = Limits::read(&*broker).map_err(explain)?;
+    let limits = match arguments.no_limits {
+        true => Limits::default(),
+        false => Limits {
+            max_pages: arguments.max_pages.or(before.max_pages),
+            max_bytes: arguments.max_bytes.map(|size| size.0).or(before.max_bytes),
+        },
+    };
+    let now = status(&broker, target.name(), Duration::ZERO).map_err(explain)?;
+    if let Some(limit) = limits.reached((now.sum.pages, now.sum.bytes)) {
+        return Err(Failure::Usage {
+            message: format!("the crawl has {limit}, and would stop at once"),
+            hint: Some("give a greater --max-pages or --max-bytes, or --no-limits"),
+        });
+    }
+    limits.set(&*broker).map_err(explain)?;
     let words = ("resumed", "the crawl was neither paused nor stopped");
-    order(&arguments.target, Going::Running, words)
+    order(target, Going::Running, words)
 }
 
 pub(super) fn stop(arguments: &Stop) -> Result<(), Failure> {
@@ -159,7 +194,7 @@ pub(super) fn seeds(command: &Seeds) -> Result<(), Failure> {
     for line in given.in_words() {
         output::say(&line);
     }
-    let now = status(&broker, target.address.name(), PATIENCE);
+    let now = status(&broker, target.name(), PATIENCE);
     let now = now.map_err(|error| target.explain(error))?;
     tell(&now, &format!("added: {}", count(given.seeds, "seed")));
     Ok(())

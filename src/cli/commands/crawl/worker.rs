@@ -1,15 +1,14 @@
 //! `gleaner worker`: crawls some shards of a crawl that several workers share.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::Args;
 
 use super::console;
-use crate::broker::{Address, Nats};
 use crate::cli::commands::cluster::created;
 use crate::cli::commands::cluster::names::names;
+use crate::cli::commands::cluster::target::Target;
 use crate::cli::commands::config::{self, SettingFlags};
 use crate::cli::output::Screen;
 use crate::cli::words::count;
@@ -30,9 +29,8 @@ Settings are those of the crawl. `--config` and flags are for what each machine 
 as state.max_memory and fetch.proxy, and for credentials; another value for what all workers must
 have is refused. SIGTERM and SIGINT let it give its shards to the others and end.")]
 pub(crate) struct Arguments {
-    /// The engine and the name of the crawl
-    #[arg(value_name = "nats://SERVER,SERVER/NAME")]
-    address: Address,
+    #[command(flatten)]
+    target: Target,
     /// Directory of this worker's shards: each is a data directory, in DIR/shards
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
@@ -76,9 +74,8 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> R
     )?;
     let stop = StopHandle::new();
     signals::listen(stop.clone(), screen.clone())?;
-    let address = &arguments.address;
-    let broker = Nats::connect(address).with_context(|| format!("cannot use {address}"))?;
-    let broker = Arc::new(broker);
+    let address = &arguments.target.address();
+    let broker = arguments.target.connect()?;
     let terms = enter(&*broker, &arguments.data_dir);
     let terms = terms.with_context(|| format!("cannot use {address}"))?;
     let terms = created(address, terms)?;
@@ -139,9 +136,7 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> R
         let pages = count(now.sum.pages, "page");
         screen.say(&match (now.is_over, now.going) {
             (true, _) => format!("nothing is left to crawl: {pages} in all"),
-            (_, Going::Stopped) => {
-                "the crawl is stopped; `gleaner cluster resume` lets it go on".to_owned()
-            }
+            (_, Going::Stopped) => now.attention.first().cloned().unwrap_or_default(),
             _ => format!("worker {name} has ended; the crawl has {pages} so far"),
         });
     }
