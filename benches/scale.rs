@@ -4,6 +4,7 @@
 //! `cargo bench --bench scale -- seen 100000000` asks a thousand million times whether one of a
 //! hundred million URLs was seen; `-- queue 20000000` queues that many and drains the queues; `--
 //! commit 20000` commits that many pages (a third number: of new links, for one part of it alone);
+//! `-- exchange 1000000` hands in that many links of another shard;
 //! `-- restart 10000000` kills a process with that many, a hundred times. A second number is that
 //! of hosts (`seen`: of URLs that are expected; `restart`: of kills). `-- power-cut 20` cuts the
 //! power of a file system on a loop device, for which one must be root. `-- hosts 1000000 DIR`
@@ -12,6 +13,8 @@
 
 #[path = "scale/commit.rs"]
 mod commit;
+#[path = "scale/exchange.rs"]
+mod exchange;
 #[path = "scale/hosts.rs"]
 mod hosts;
 #[path = "scale/measure.rs"]
@@ -105,6 +108,12 @@ fn main() {
             assert_eq!(figures.queued, queued);
             fresh();
         }
+    }
+    if wants("exchange") {
+        let (links, hosts) = (number(1).unwrap_or(100_000), number(2).unwrap_or(10_000));
+        let queued = exchange::exchange(&directory, options(), (links, hosts), &say);
+        assert_eq!(queued, links);
+        fresh();
     }
     if what == Some("power-cut") {
         let exe = std::env::current_exe().expect("this bench runs");
