@@ -18,7 +18,7 @@ use super::bulletins::BULLETINS;
 use super::seed_list;
 use crate::broker::{self, Broker, Reader};
 use crate::engine::Lease;
-use crate::engine::exchange::{Courier, Crier, HandInError, Heard, Look, Parcel, Post};
+use crate::engine::exchange::{Courier, Crier, HandInError, Heard, Look, Pace, Parcel, Post};
 use crate::engine::library::{Library, LibraryError};
 
 /// Bytes of a parcel, as long as it is more than one message.
@@ -33,9 +33,12 @@ const TURN: Duration = Duration::from_millis(200);
 /// The same while something that was told has not come back.
 const RETURN: Duration = Duration::from_millis(20);
 
-/// Least time between two times that others are sent something: each parcel is a request, and a
-/// commit where it arrives.
-const GATHER: Duration = Duration::from_millis(200);
+/// Least time between two parcels to the same shard, each of which is a request, and a commit where
+/// it arrives; unless it was full, so that more wait.
+const PACE: Pace = Pace {
+    between: Duration::from_millis(500),
+    full: PARCEL / 2,
+};
 
 /// Least time between two times that the shard is told what has come back to it, which is a commit.
 const HEAR: Duration = Duration::from_millis(100);
@@ -122,8 +125,7 @@ pub(super) struct Exchange {
     inbox: Reader,
     /// Position of the last parcel that was taken in.
     position: u64,
-    /// When others are sent something next, and when the log of what is sent here is trimmed next.
-    send_at: Duration,
+    /// When the log of what is sent here is trimmed next.
     trim_at: Duration,
     /// When the shard is told next what has come back.
     hear_at: Duration,
@@ -152,7 +154,7 @@ impl Exchange {
         let own = inbox(post.shards().own());
         Self {
             inbox: Reader::new(Arc::clone(&broker), &own),
-            courier: Courier::new(post.shards(), PATIENCE),
+            courier: Courier::new(post.shards(), PACE, PATIENCE),
             crier: Crier::new(PATIENCE),
             library,
             heard: None,
@@ -161,7 +163,6 @@ impl Exchange {
             board,
             has_logs: false,
             position: 0,
-            send_at: Duration::ZERO,
             trim_at: Duration::ZERO,
             hear_at: Duration::ZERO,
             trimmed: 0,
@@ -190,8 +191,7 @@ impl Exchange {
                             false => TURN,
                         };
                         let now = Lease::now();
-                        let due = [self.send_at, self.hear_at].into_iter();
-                        let due = due.filter_map(|at| at.checked_sub(now)).min();
+                        let due = self.hear_at.checked_sub(now);
                         let turn = due.map_or(turn, |due| due.min(turn));
                         tokio::select! {
                             changed = self.post.changed() => if changed.is_err() {
@@ -258,24 +258,17 @@ impl Exchange {
         Ok(has_moved)
     }
 
-    /// Sends to all others what waits for them, unless that was just done. Returns whether there
-    /// was anything.
+    /// Sends to others what waits for them. Returns whether there was anything.
     fn send(&mut self, now: Duration) -> Result<bool, Trouble> {
-        if now < self.send_at {
-            return Ok(false);
-        }
         let waiting = |to, after| self.post.waiting(to, after, PARCEL);
         // The store is closed once the run is over.
         let parcels = self.courier.collect(now, waiting);
         let parcels = parcels.map_err(|_| Trouble::Over)?;
-        if parcels.is_empty() {
-            return Ok(false);
-        }
-        self.send_at = now + GATHER;
+        let is_any = !parcels.is_empty();
         for parcel in parcels {
             self.broker.publish(&inbox(parcel.to), &parcel.encode())?;
         }
-        Ok(true)
+        Ok(is_any)
     }
 
     /// Admits seeds that were added since it was looked last. Returns whether there were any.

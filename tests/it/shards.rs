@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use gleaner::config::Config;
 use gleaner::engine::ShardOptions;
-use gleaner::engine::exchange::{Carried, Carrier, Census, Courier, Faults, Look, Parcel, Post};
+use gleaner::engine::exchange::{
+    Carried, Carrier, Census, Courier, Faults, Look, Pace, Parcel, Post,
+};
 use gleaner::frontier::Shards;
 use gleaner::url::{HostKey, Secret, parse};
 use gleaner::{
@@ -108,7 +110,7 @@ impl Between {
         Self {
             couriers: posts
                 .iter()
-                .map(|post| Courier::new(post.shards(), patience))
+                .map(|post| Courier::new(post.shards(), Pace::default(), patience))
                 .collect(),
             carrier: Carrier::new(faults, 23),
             census: Census::new(SHARDS),

@@ -72,13 +72,12 @@ impl Judge<'_> {
         #[cfg(test)]
         poison::meet(analysed);
         publishing::tell_server(&analysed.fetched, self.gate, group);
-        let id = analysed.fetched.task.queued.id;
-        if self.suspects.contains(id) {
+        let task = &analysed.fetched.task;
+        if self.suspects.contains(task.queued.id) {
             // It was read this time, or given up.
-            let key = keys::deaths(id.as_bytes());
+            let key = keys::deaths(task.queued.id.as_bytes());
             group.set.batch.delete(Table::Meta, key);
         }
-        let task = &analysed.fetched.task;
         let is_over = self.gate.forgotten.is_forgotten(task, group)?
             || was_visited_meanwhile(analysed, group)?;
         if is_over {

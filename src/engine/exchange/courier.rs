@@ -7,13 +7,24 @@ use super::Parcel;
 use crate::engine::library::Bulletin;
 use crate::frontier::Shards;
 
-/// Carries what waits in a shard's outbox: each message as soon as it is there, and again if its
-/// receiver does not acknowledge it in time. Remembers nothing that must not be lost.
+/// Carries what waits in a shard's outbox: each message as soon as it is there and its receiver was
+/// sent nothing for a while, and again if that does not acknowledge it in time. Remembers nothing
+/// that must not be lost.
 #[derive(Debug, Clone)]
 pub struct Courier {
     shards: Shards,
+    pace: Pace,
     patience: Duration,
     rounds: Vec<Round>,
+}
+
+/// How often a shard is sent something.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Pace {
+    /// Least time between two parcels.
+    pub between: Duration,
+    /// Bytes of a parcel that is full, so that the next one follows at once.
+    pub full: usize,
 }
 
 /// Tells all other shards what waits for them: each notice as soon as it is there, and again if it
@@ -67,6 +78,8 @@ struct Round {
     acknowledged: u64,
     /// When something was sent or acknowledged last.
     moved: Duration,
+    /// The earliest time of the next parcel.
+    due: Duration,
 }
 
 impl Round {
@@ -96,17 +109,18 @@ impl Round {
 }
 
 impl Courier {
-    /// A courier of one shard, which sends again what was not acknowledged for so long.
-    pub fn new(shards: Shards, patience: Duration) -> Self {
+    /// A courier of one shard, which sends again what was not acknowledged for `patience`.
+    pub fn new(shards: Shards, pace: Pace, patience: Duration) -> Self {
         Self {
             shards,
+            pace,
             patience,
             rounds: vec![Round::default(); usize::from(shards.count())],
         }
     }
 
-    /// Returns the next parcel for each of the other shards, as far as there is one. `waiting`
-    /// reads what waits for a shard behind a number.
+    /// Returns the next parcel for each of the other shards, as far as there is one and it is time
+    /// for it. `waiting` reads what waits for a shard behind a number.
     pub fn collect<E>(
         &mut self,
         now: Duration,
@@ -115,8 +129,15 @@ impl Courier {
         let mut parcels = Vec::new();
         for to in self.shards.others() {
             let round = &mut self.rounds[usize::from(to)];
+            if now < round.due {
+                continue;
+            }
             if let Some(parcel) = waiting(to, round.behind(now, self.patience))? {
                 round.send(parcel.through(), now);
+                let bytes: usize = parcel.rows.iter().map(Vec::len).sum();
+                if bytes < self.pace.full {
+                    round.due = now + self.pace.between;
+                }
                 parcels.push(parcel);
             }
         }
@@ -155,7 +176,7 @@ mod tests {
     #[test]
     fn what_is_not_acknowledged_is_sent_again() {
         let second = Duration::from_secs;
-        let mut courier = Courier::new(Shards::new(0, 3).unwrap(), second(30));
+        let mut courier = Courier::new(Shards::new(0, 3).unwrap(), Pace::default(), second(30));
         let sent = |courier: &mut Courier, now, count| {
             let parcels = courier.collect(second(now), waiting(count)).unwrap();
             let numbers = parcels.iter().map(|it| (it.first, it.through()));
@@ -172,5 +193,25 @@ mod tests {
         assert!(courier.acknowledged(1, 5, second(34)));
         assert_eq!(sent(&mut courier, 99, 5), []);
         assert_eq!(sent(&mut courier, 99, 6), [(6, 6)]);
+    }
+
+    #[test]
+    fn parcels_keep_their_distance_unless_they_are_full() {
+        let second = Duration::from_secs;
+        let sent = |full, count| {
+            let pace = Pace {
+                between: second(1),
+                full,
+            };
+            let mut courier = Courier::new(Shards::new(0, 3).unwrap(), pace, second(30));
+            let times = (0..12).map(|tenth| Duration::from_millis(tenth * 100));
+            let sent = times.filter(|now| {
+                let parcels = courier.collect(*now, waiting(count)).unwrap();
+                !parcels.is_empty()
+            });
+            sent.map(|now| now.as_millis()).collect::<Vec<_>>()
+        };
+        assert_eq!(sent(3, 5), [0, 1_000]);
+        assert_eq!(sent(2, 5), [0, 100, 200]);
     }
 }

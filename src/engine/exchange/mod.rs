@@ -24,7 +24,7 @@ use tokio::sync::oneshot;
 
 pub use carrier::{Carried, Carrier, Faults};
 pub use census::{Census, Counts, Look};
-pub use courier::{Courier, Crier};
+pub use courier::{Courier, Crier, Pace};
 pub(crate) use parcel::waiting;
 pub use parcel::{Parcel, ParcelError};
 pub use post::{HandInError, Post};

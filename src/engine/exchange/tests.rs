@@ -7,7 +7,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tokio::sync::oneshot;
 
-use super::{Arrived, Carried, Carrier, Courier, Faults, Parcel, waiting};
+use super::{Arrived, Carried, Carrier, Courier, Faults, Pace, Parcel, waiting};
 use crate::engine::ShardOptions;
 use crate::engine::open::{self, DataDirectory};
 use crate::engine::options::Options;
@@ -200,7 +200,8 @@ impl Crawl {
 }
 
 fn courier(own: u16, count: u16) -> Courier {
-    Courier::new(Shards::new(own, count).unwrap(), Duration::from_secs(20))
+    let shards = Shards::new(own, count).unwrap();
+    Courier::new(shards, Pace::default(), Duration::from_secs(20))
 }
 
 fn page(links: &[String]) -> Answer {

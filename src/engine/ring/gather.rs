@@ -16,7 +16,7 @@ const LINGER: Duration = Duration::from_millis(20);
 
 /// The same for anything, where a commit goes through the log of an engine: there it is a message,
 /// written and synced by several servers, and a commit in each copy.
-const LINGER_SHARED: Duration = Duration::from_millis(40);
+const LINGER_SHARED: Duration = Duration::from_millis(100);
 
 /// Returns what is committed together with an entry: what is there, and what is about to come.
 /// `is_shared` says whether commits go through a log.

@@ -1,5 +1,5 @@
-//! What a visit makes others know of this shard and its documents, and what it makes this shard keep
-//! of theirs. A crawl of one shard does neither.
+//! What a visit makes others know of this shard and its documents, and what it makes this shard
+//! keep of theirs. A crawl of one shard does neither.
 
 use crate::dedup::{DocumentId, Verdict, shard_of};
 use crate::engine::Error;
