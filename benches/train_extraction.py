@@ -30,7 +30,7 @@ from rapidfuzz.distance import LCSseq
 
 WORD = re.compile(r'\w+')
 FOLDS, MIN_SITES, MIN_LETTERS, SCALE, WORD_SCALE, MIN_WEIGHT = 5, 4, 3, 1024, 64, 4
-BOLD, CAUTIOUS, STEP = .30, 1.60, .0625                        # as in main_text.rs
+DOUBTFUL, CERTAIN, STEP = 1.00, .50, .0625                     # as in main_text.rs
 TREES = dict(iterations=300, depth=5, learning_rate=.1, l2_leaf_reg=60, rsm=.15, border_count=64, subsample=.7,
              bootstrap_type='Bernoulli', boosting_type='Plain', leaf_estimation_iterations=1, random_seed=1,
              thread_count=2, verbose=0, allow_writing_files=False)
@@ -156,8 +156,8 @@ def choose(likelihood, words):
     order = np.argsort(-likelihood, kind='stable')
     found, kept = np.cumsum((likelihood * words)[order]), np.cumsum(words[order])
     promise = (2 * found / (kept + found[-1])).max()
-    caution = BOLD + (CAUTIOUS - BOLD) * min(1, max(0, (promise - .5) / .4))
-    best = likelihood[order][int(np.argmax(2 * found / (caution * kept + found[-1])))]
+    greed = DOUBTFUL + (CERTAIN - DOUBTFUL) * min(1, max(0, (promise - .5) / .4))
+    best = likelihood[order][int(np.argmax(found / kept + greed * found / found[-1]))]
     return likelihood >= max(1e-4, math.floor(best / STEP) * STEP)
 
 
