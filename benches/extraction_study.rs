@@ -18,7 +18,7 @@ fn main() -> io::Result<()> {
         let blocks = study::study(page["html"].as_str().unwrap_or_default(), &options);
         let blocks = blocks
             .iter()
-            .map(|block| json!([block.text, block.features, block.class_words]));
+            .map(|it| json!([it.text, it.features, it.class_words, it.is_headline]));
         page["blocks"] = blocks.collect();
         page["names"] = json!(study::feature_names());
         page["html"] = Value::Null;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Learns what tells content from furniture, and writes src/page/html/class_words.rs and src/page/content/model_trees.rs.
 
-    cargo bench --bench extraction_stability -- --write pages.jsonl > changed.jsonl
+    cargo bench --bench extraction_stability -- --write pages.jsonl > changed.jsonl     # built before the tables change
     cargo bench --bench extraction_study -- --study < pages.jsonl > study.jsonl
     cargo bench --bench extraction_study -- --study < changed.jsonl > changed_study.jsonl
     pip install numpy scipy scikit-learn catboost rapidfuzz
@@ -11,7 +11,8 @@ A line of pages.jsonl is a page whose content is known: {"url", "html"} and eith
 the snippets "with" and "without", which must and must not be in it. Steps:
 
 1. Label each block: the share of its words that an alignment with the truth finds there. By snippets only the
-   blocks that hold one are labelled. A block weighs by what its words are of the page's truth.
+   blocks that hold one are labelled. A block weighs by what its words are of the page's truth. The headline and
+   headings over content have no label where a truth has none of them: those truths are of paragraphs only.
 2. Weigh the words of classes: a logistic regression on how often each stands above a block, for words of three letters
    or more on pages of at least four sites. Features that come from these weights are made from held-out sites only.
 3. Grow trees of five questions each (CatBoost), the same question on a level, on all features. They also learn from the
@@ -79,6 +80,26 @@ def labels(page, texts, words):
     return hits / np.maximum(counts, 1), (counts + 1) / max(60, len(truth))
 
 
+def without_headings(page):
+    """The labels, but none for the headline and for headings over content that a truth without any leaves out: some
+    truths are of paragraphs only, but the program keeps headings, and the model must not learn to drop them."""
+    label, known = page['label'], page['label'].copy()
+    if page.get('truth') is None or not len(label):
+        return known
+    known[page['headline'] & (label < .5)] = np.nan
+    heading = page['X'][:, page['names'].index('heading')] > 0
+    others = heading & ~page['headline']
+    if (others & (label >= .5)).any():
+        return known
+    after = np.nan                                            # the label of the next block that is no heading
+    for i in range(len(label) - 1, -1, -1):
+        if not heading[i]:
+            after = label[i]
+        elif others[i] and after >= .5:
+            known[i] = np.nan
+    return known
+
+
 def site(url):
     host = urllib.parse.urlsplit(url or '').netloc.split(':')[0].split('.')
     return '.'.join(host[-3:] if len(host) > 2 and len(host[-1]) == 2 and len(host[-2]) <= 3 else host[-2:])
@@ -91,6 +112,8 @@ def read(line):
     page['label'], page['weight'] = labels(page, texts, words)
     page['X'] = np.array([b[1] for b in page['blocks']], np.int32).reshape(len(texts), len(page['names']))
     page['class'] = [collections.Counter(b[2]) for b in page['blocks']]
+    page['headline'] = np.array([b[3] for b in page['blocks']], bool)
+    page['learned'] = without_headings(page)
     page['texts'], page['words'], page['site'] = texts, words, site(page.get('url')) or str(page.get('id'))
     del page['blocks']
     return page
@@ -142,7 +165,7 @@ def learn_trees(pages, names):
     seconds = [p for p in pages if draw.rand() < .3]
     X = np.vstack([p['Z'] for p in pages + seconds]).astype(np.float32)
     X[sum(len(p['Z']) for p in pages):, of_words] = 0
-    label = np.concatenate([p['label'] for p in pages + seconds])
+    label = np.concatenate([p['learned'] for p in pages + seconds])
     weight = np.concatenate([p['weight'] ** .75 for p in pages] + [p['weight'] ** .75 / 2 for p in seconds])
     known = ~np.isnan(label)
     return catboost.CatBoostClassifier(**TREES).fit(X[known], label[known] >= .5, sample_weight=weight[known])
@@ -170,7 +193,12 @@ def report(pages):
     """Precision, recall and F1 over runs of four words; means over pages, as the public benchmarks have it."""
     kinds = collections.defaultdict(list)
     snippets = np.zeros(4)
+    said = collections.defaultdict(list)
     for p in pages:
+        said[p.get('source')].extend(p['label'][p['headline']] >= .5)
+    bare = {source for source, held in said.items() if held and np.mean(held) < .1}
+    for p in pages:
+        headlines = np.nonzero(p['headline'])[0]
         chosen = np.nonzero(choose(p['likelihood'], np.array([len(w) for w in p['words']])))[0]
         if p.get('truth') is None:
             text = squeeze('\n'.join(p['texts'][i] for i in chosen))
@@ -178,7 +206,9 @@ def report(pages):
             bad = [squeeze(s) in text for s in p.get('without') or []]
             snippets += [sum(hit), sum(bad), len(hit) - sum(hit), len(bad) - sum(bad)]
             continue
-        truth, found = shingles(WORD.findall(p['truth'])), shingles([w for i in chosen for w in p['words'][i]])
+        # The headline is a field of its own and always in the text; where truths never have it, it is taken off.
+        chosen = set(chosen) - set(headlines) if p.get('source') in bare else set(chosen) | set(headlines)
+        truth, found = shingles(WORD.findall(p['truth'])), shingles([w for i in sorted(chosen) for w in p['words'][i]])
         both = sum((truth & found).values())
         row = (both / max(1, sum(found.values())), both / max(1, sum(truth.values())))
         for kind in (p.get('source') or 'pages', f"{p.get('source')} {p.get('type')}"):

@@ -3,9 +3,11 @@
 //! Used by the training script in `benches/` only, never by a crawl.
 
 use super::text::Writer;
-use super::{blocks, features};
+use super::{blocks, features, headline};
+use crate::page::facts::{Base, metadata};
 use crate::page::html::{Outline, Sight, each_word_of, parse};
 use crate::page::options::PageOptions;
+use crate::url;
 
 /// One block of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +18,9 @@ pub struct StudiedBlock {
     pub features: Vec<i16>,
     /// The words in class, id, role and item property of all elements around it.
     pub class_words: Vec<String>,
+    /// Whether it is of the headline, as that is told when nothing is chosen yet: what one model
+    /// chose has no part in what the next one learns from.
+    pub is_headline: bool,
 }
 
 /// The names of the features.
@@ -34,6 +39,14 @@ pub fn study(html: &str, options: &PageOptions) -> Vec<StudiedBlock> {
         let value = |feature| table.value(at, feature);
         features.map(value).collect()
     };
+    let url = url::parse("https://example.org/").expect("it is a URL");
+    let base = Base::at(url, encoding_rs::UTF_8);
+    let title = metadata::title(&outline, options.max_title_bytes);
+    let declared = headline::Declared {
+        title: title.as_deref(),
+        metadata: &metadata::metadata(&outline, &base, options.max_url_bytes),
+    };
+    let headline = headline::of(&outline, &blocks, &declared);
     let study = |(at, block): (usize, &blocks::TextBlock)| {
         let mut writer = Writer::new(options.max_text_bytes);
         for text in &outline.texts[block.texts.0..block.texts.1] {
@@ -56,6 +69,7 @@ pub fn study(html: &str, options: &PageOptions) -> Vec<StudiedBlock> {
             text: writer.text,
             features: features(at),
             class_words,
+            is_headline: (headline.as_ref()).is_some_and(|it| it.contains(&outline, block)),
         }
     };
     blocks.iter().enumerate().map(study).collect()
