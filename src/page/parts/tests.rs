@@ -361,7 +361,7 @@ fn numbers_are_told_from_letters_and_links_from_text() {
         letters("<img src=/strip/22.png>")
     );
     let page = "<article><p>It was a long night in the harbour, and nobody had slept, said the \
-        captain.<p><a href=/a>All that the captain said of the ships, in the morning, at sea</a>\
+        captain.<h2><a href=/a>All that the captain said of the ships, in the morning, at sea</a></h2>\
         <p>In the morning the ships, all of them, were <a href=/b>gone</a>, and the sea lay still.";
     let roles: Vec<Role> = of(page).iter().map(|line| line.role).collect();
     assert_eq!(roles, [Main, Link, Main]);
