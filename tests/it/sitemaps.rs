@@ -61,7 +61,10 @@ fn pages_that_only_a_sitemap_lists_are_visited() {
         "/plain",
         "/two.xml",
     ];
-    assert_eq!(asked(&web, 0), expected);
+    // Which of its two forms is found first depends on what is read sooner.
+    let bare = |path: &String| path.trim_end_matches("?utm_source=map").to_owned();
+    let found: Vec<String> = asked(&web, 0).iter().map(bare).collect();
+    assert_eq!(found, expected);
     assert!(asked(&web, 1).is_empty());
     assert_eq!(crawl.pages().len(), 4);
     assert!(output.stdout.contains("sitemaps"), "{output:#?}");
