@@ -110,21 +110,13 @@ fn main() {
         }
     }
     if wants("exchange") {
-        let (links, hosts) = (number(1).unwrap_or(100_000), number(2).unwrap_or(10_000));
-        let queued = exchange::exchange(&directory, options(), (links, hosts), &say);
-        assert_eq!(queued, links);
+        let links = (number(1).unwrap_or(100_000), number(2).unwrap_or(10_000));
+        let queued = exchange::exchange(&directory, options(), links, &say);
+        assert_eq!(queued, links.0);
         fresh();
     }
     if what == Some("power-cut") {
-        let exe = std::env::current_exe().expect("this bench runs");
-        let command = |directory: &Path| {
-            let mut command = Command::new(&exe);
-            command.arg("fill-until-killed").arg(directory);
-            command.args(["0", "1000"]);
-            command
-        };
-        let sizes = (number(1).unwrap_or(20), 1_000);
-        power_cut::power_cut(&directory, &options(), sizes, command, &say);
+        cut_power(&directory, number(1).unwrap_or(20));
     }
     if wants("restart") {
         let (count, kills) = (number(1).unwrap_or(1_000_000), number(2).unwrap_or(100));
@@ -150,6 +142,18 @@ fn main() {
 
 fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// Cuts the power so many times.
+fn cut_power(directory: &Path, cuts: u64) {
+    let exe = std::env::current_exe().expect("this bench runs");
+    let command = |directory: &Path| {
+        let mut command = Command::new(&exe);
+        command.arg("fill-until-killed").arg(directory);
+        command.args(["0", "1000"]);
+        command
+    };
+    power_cut::power_cut(directory, &options(), (cuts, 1_000), command, &say);
 }
 
 /// The defaults of a crawl, of any host.
