@@ -11,18 +11,17 @@ mod address;
 use std::error::Error as StdError;
 use std::fmt;
 use std::io;
-use std::iter;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use anyhow::Chain;
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, push};
 use async_nats::jetstream::context::{GetStreamErrorKind, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{self, RawMessageErrorKind, Stream};
 use async_nats::jetstream::{self, Context, ErrorCode};
-use async_nats::rustls;
-use async_nats::{ConnectError, ConnectErrorKind};
+use async_nats::{ConnectError, ConnectErrorKind, rustls};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use tokio::runtime::{Builder, Runtime};
@@ -216,29 +215,19 @@ fn wait<T: Send + 'static>(
     answer.unwrap_or_else(|_| Err(Error::Away("its client panicked".to_owned())))
 }
 
-/// Returns an error and what is behind it.
-fn chain<'a>(
-    error: &'a (dyn StdError + 'static),
-) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    iter::successors(Some(error), |error| {
-        let error: &'a (dyn StdError + 'static) = *error;
-        error.source()
-    })
-}
-
 /// Whether a connection failed because of TLS: the client says so, or hides it in an error of I/O.
 fn is_of_tls(error: &ConnectError) -> bool {
     let is_within = |error: &(dyn StdError + 'static)| {
         let inner = error.downcast_ref().and_then(io::Error::get_ref);
         matches!(inner, Some(inner) if inner.is::<rustls::Error>())
     };
-    error.kind() == ConnectErrorKind::Tls || chain(error).any(is_within)
+    error.kind() == ConnectErrorKind::Tls || Chain::new(error).any(is_within)
 }
 
 /// Says what went wrong, with what is behind it.
 fn reason(error: &ConnectError) -> String {
     let mut text = error.to_string();
-    for behind in chain(error).skip(1).map(ToString::to_string) {
+    for behind in Chain::new(error).skip(1).map(ToString::to_string) {
         if !text.contains(&behind) {
             text = format!("{text}: {behind}");
         }

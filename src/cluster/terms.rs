@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::kept;
+use super::limits::Limits;
 use super::rows::{change, drawn, read};
 use super::seed_list;
 use crate::broker::{Broker, Error, Result};
@@ -65,6 +66,8 @@ pub struct NewCrawl {
     pub copies: u16,
     /// Its settings.
     pub settings: BTreeMap<String, String>,
+    /// How much of it is enough.
+    pub limits: Limits,
 }
 
 /// Creates a crawl with these seeds. A creation that is interrupted can be made again.
@@ -102,6 +105,8 @@ pub fn create(
     seed_list::create(broker)?;
     let seeds_from = seed_list::end(broker)?;
     seed_list::add(broker, seeds)?;
+    // Before the crawl is known, so that no worker begins without them.
+    new.limits.set(broker)?;
     let secret: [u8; Secret::LEN] = drawn()?;
     let creation = Creation {
         format: FORMAT,
@@ -207,6 +212,7 @@ mod tests {
             shards,
             copies: 2,
             settings: BTreeMap::from([("crawl.scope".to_owned(), "domain".to_owned())]),
+            limits: Limits::default(),
         }
     }
 

@@ -121,8 +121,8 @@ pub struct Worker {
     board: Board,
     /// What people want.
     wishes: Wishes,
-    /// How much of the crawl is enough, as it was when that last began to go on.
-    limits: Option<Limits>,
+    /// How much of the crawl is enough.
+    limits: Limits,
     /// Whether it has crawled or followed anything.
     has_begun: bool,
     /// Figures of the shards that it owns.
@@ -189,7 +189,7 @@ impl Worker {
             registered,
             board: Board::default(),
             wishes: Wishes::default(),
-            limits: None,
+            limits: Limits::default(),
             has_begun: false,
             figures: BTreeMap::new(),
             rate: Rate::default(),
@@ -310,11 +310,8 @@ impl Worker {
 
     /// Reads what people want, and whether they gave seeds.
     fn heed(&mut self) -> broker::Result<()> {
-        let before = self.wishes.going;
         self.wishes = Wishes::read(&*self.broker)?;
-        if self.limits.is_none() || self.wishes.going != before {
-            self.limits = Some(Limits::read(&*self.broker)?);
-        }
+        self.limits = Limits::read(&*self.broker)?;
         let end = seed_list::end(&*self.broker)?;
         if end > self.board.seeds_end() {
             // All shards read them: those that were done are crawled again.
@@ -352,7 +349,7 @@ impl Worker {
             name: &self.options.crawl_name,
             terms: &self.options.terms,
             wishes: &self.wishes,
-            limits: self.limits.unwrap_or_default(),
+            limits: self.limits,
             owners,
             workers: &workers,
             seeds_end: self.board.seeds_end(),
@@ -363,10 +360,10 @@ impl Worker {
 
     /// Stops the crawl if it has what it was to have.
     fn stop_at_limits(&self) -> Result<(), Error> {
-        let (Some(limits), Some(now)) = (self.limits, self.view.status()) else {
+        let Some(now) = self.view.status() else {
             return Ok(());
         };
-        let reached = limits.reached((now.sum.pages, now.sum.bytes));
+        let reached = self.limits.reached((now.sum.pages, now.sum.bytes));
         let Some(limit) = reached.filter(|_| self.wishes.going == Going::Running) else {
             return Ok(());
         };

@@ -35,15 +35,13 @@ pub(crate) fn nats_is_reached_by_tls_or_not_at_all() {
     let authority = Authority::new();
     let (certificate, key) = authority.files_of("server", &["127.0.0.1"]);
     let ca = authority.file();
-    let more = ["--tlsverify", "--tlscert", "--tlskey", "--tlscacert"].map(OsString::from);
-    let [verify, of_cert, of_key, of_ca] = more;
-    let more = vec![
-        verify,
-        of_cert,
+    let more: Vec<OsString> = vec![
+        "--tlsverify".into(),
+        "--tlscert".into(),
         certificate.into(),
-        of_key,
+        "--tlskey".into(),
         key.into(),
-        of_ca,
+        "--tlscacert".into(),
         ca.clone().into(),
     ];
     let servers = Servers::with(1, &tools(), more);

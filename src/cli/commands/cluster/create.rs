@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::Target;
+use super::{LimitFlags, Target};
 use crate::cli::Failure;
 use crate::cli::commands::config::SettingFlags;
 use crate::cli::commands::crawl::reload::warn_of_ignored_robots;
@@ -12,7 +12,6 @@ use crate::cli::words::count;
 use crate::cluster::{Limits, NewCrawl, create};
 use crate::config::{self, Config};
 use crate::frontier::Seed;
-use crate::units::Size;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -34,12 +33,8 @@ pub(crate) struct Arguments {
     /// Copies of each shard, that of its owner included
     #[arg(long, value_name = "N", default_value_t = 2)]
     copies: u16,
-    /// Stop when all shards together have this number of pages
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    max_pages: Option<u64>,
-    /// Stop when all shards together have received this many bytes of bodies, such as 500MB
-    #[arg(long, value_name = "SIZE")]
-    max_bytes: Option<Size>,
+    #[command(flatten)]
+    limits: LimitFlags,
     #[command(flatten)]
     settings: SettingFlags,
 }
@@ -71,14 +66,9 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         shards: arguments.shards,
         copies: arguments.copies,
         settings: config::shared(&config),
+        limits: arguments.limits.over(Limits::default()),
     };
-    let limits = Limits {
-        max_pages: arguments.max_pages,
-        max_bytes: arguments.max_bytes.map(|size| size.0),
-    };
-    let explain = |error| arguments.target.explain(error);
-    create(&*broker, &new, seeds).map_err(explain)?;
-    limits.set(&*broker).map_err(explain)?;
+    create(&*broker, &new, seeds).map_err(|error| arguments.target.explain(error))?;
     let address = arguments.target.address();
     screen.say(&format!(
         "created: {}, {}, {} of each",

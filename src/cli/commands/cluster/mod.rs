@@ -13,12 +13,13 @@ pub(in crate::cli::commands) mod target;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 
 use crate::broker::{Address, Broker};
 use crate::cli::Failure;
 use crate::cli::output::Screen;
-use crate::cluster::{Terms, terms};
+use crate::cluster::{Limits, Terms, terms};
+use crate::units::Size;
 use target::Target;
 
 /// Time in which a worker says something new, or is taken for gone: more than two beats.
@@ -49,6 +50,27 @@ pub(crate) enum Cluster {
     Forget(mend::Forget),
     /// Make a crawl known to an engine that has lost its data
     Restore(mend::Restore),
+}
+
+/// How much of a crawl is enough.
+#[derive(Debug, Args)]
+pub(super) struct LimitFlags {
+    /// Stop when all shards together have this number of pages
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_pages: Option<u64>,
+    /// Stop when all shards together have received this many bytes of bodies, such as 500MB
+    #[arg(long, value_name = "SIZE")]
+    max_bytes: Option<Size>,
+}
+
+impl LimitFlags {
+    /// Returns the limits that are given, and of those before the others.
+    fn over(&self, before: Limits) -> Limits {
+        Limits {
+            max_pages: self.max_pages.or(before.max_pages),
+            max_bytes: self.max_bytes.map(|size| size.0).or(before.max_bytes),
+        }
+    }
 }
 
 impl Target {

@@ -2,18 +2,19 @@
 //! that several workers share. Each is a row or an entry of the engine, which the workers read once
 //! a second.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use super::{PATIENCE, Target};
+use super::{LimitFlags, PATIENCE, Target};
+use crate::broker::Broker;
 use crate::cli::Failure;
 use crate::cli::commands::crawl::SeedArguments;
 use crate::cli::output;
 use crate::cli::words::count;
 use crate::cluster::{self, ClusterStatus, Going, Limits, set_going, status};
 use crate::frontier::Seed;
-use crate::units::Size;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -47,17 +48,13 @@ pub(crate) struct Pause {
   gleaner cluster resume nats://127.0.0.1/news
   gleaner cluster resume nats://127.0.0.1/news --max-pages 2000000
 
-A crawl that was stopped because it had its maximum of pages or bytes goes on with a greater one.")]
+A maximum that is given takes the place of the one before. A crawl that was stopped because it had
+its maximum of pages or bytes goes on with a greater one.")]
 pub(crate) struct Resume {
     #[command(flatten)]
     target: Target,
-    /// Stop when all shards together have this number of pages, in place of the number before
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    max_pages: Option<u64>,
-    /// Stop when all shards together have received this many bytes of bodies, in place of the size
-    /// before
-    #[arg(long, value_name = "SIZE")]
-    max_bytes: Option<Size>,
+    #[command(flatten)]
+    limits: LimitFlags,
     /// Go on without a maximum
     #[arg(long, conflicts_with_all = ["max_pages", "max_bytes"])]
     no_limits: bool,
@@ -131,21 +128,26 @@ pub(super) fn drain(arguments: &Drain) -> Result<(), Failure> {
 }
 
 /// Lets the crawl go on, wait or end.
-fn order(target: &Target, going: Going, (new, known): (&str, &str)) -> Result<(), Failure> {
-    let (broker, _) = target.find()?;
-    let before = set_going(&*broker, going).map_err(|error| target.explain(error))?;
+fn order(
+    (target, broker): (&Target, &Arc<dyn Broker>),
+    going: Going,
+    (new, known): (&str, &str),
+) -> Result<(), Failure> {
+    let before = set_going(&**broker, going).map_err(|error| target.explain(error))?;
     if before == going {
         output::say(known);
         return Ok(());
     }
-    let now = status(&broker, target.name(), PATIENCE);
+    let now = status(broker, target.name(), PATIENCE);
     tell(&now.map_err(|error| target.explain(error))?, new);
     Ok(())
 }
 
 pub(super) fn pause(arguments: &Pause) -> Result<(), Failure> {
+    let target = &arguments.target;
+    let (broker, _) = target.find()?;
     let words = ("paused", "the crawl was paused already");
-    order(&arguments.target, Going::Paused, words)
+    order((target, &broker), Going::Paused, words)
 }
 
 pub(super) fn resume(arguments: &Resume) -> Result<(), Failure> {
@@ -155,10 +157,7 @@ pub(super) fn resume(arguments: &Resume) -> Result<(), Failure> {
     let before = Limits::read(&*broker).map_err(explain)?;
     let limits = match arguments.no_limits {
         true => Limits::default(),
-        false => Limits {
-            max_pages: arguments.max_pages.or(before.max_pages),
-            max_bytes: arguments.max_bytes.map(|size| size.0).or(before.max_bytes),
-        },
+        false => arguments.limits.over(before),
     };
     let now = status(&broker, target.name(), Duration::ZERO).map_err(explain)?;
     if let Some(limit) = limits.reached((now.sum.pages, now.sum.bytes)) {
@@ -169,12 +168,14 @@ pub(super) fn resume(arguments: &Resume) -> Result<(), Failure> {
     }
     limits.set(&*broker).map_err(explain)?;
     let words = ("resumed", "the crawl was neither paused nor stopped");
-    order(target, Going::Running, words)
+    order((target, &broker), Going::Running, words)
 }
 
 pub(super) fn stop(arguments: &Stop) -> Result<(), Failure> {
+    let target = &arguments.target;
+    let (broker, _) = target.find()?;
     let words = ("stopping", "the crawl was stopped already");
-    order(&arguments.target, Going::Stopped, words)
+    order((target, &broker), Going::Stopped, words)
 }
 
 pub(super) fn seeds(command: &Seeds) -> Result<(), Failure> {

@@ -161,6 +161,7 @@ impl Cluster {
             shards: SHARDS,
             copies: 2,
             settings: config::shared(&config),
+            ..NewCrawl::default()
         };
         let seed = parse(CLUSTER_SEED).map_err(anyhow::Error::from)?;
         create(&*broker, &new, [seed.into()]).map_err(anyhow::Error::from)?;
