@@ -4,9 +4,8 @@ use std::path::Path;
 use std::thread;
 
 use futures_util::future::join_all;
-use gleaner::engine::Options;
-use gleaner::engine::ShardOptions;
 use gleaner::engine::exchange::{Parcel, Post};
+use gleaner::engine::{Options, ShardOptions};
 use gleaner::frontier::{QueuedUrl, Shards};
 use gleaner::rows::{Sent, SentLink, SentOrigin};
 use gleaner::store::encode;
@@ -17,7 +16,7 @@ use crate::measure::Meter;
 use crate::urls::url;
 
 /// Links of a parcel.
-const PARCEL: u64 = 400;
+const PARCEL: usize = 400;
 /// Parcels that are handed in together, as those are that have arrived.
 const TOGETHER: usize = 16;
 
@@ -51,7 +50,7 @@ pub(crate) fn exchange(
     let rows: Vec<Vec<u8>> = rows.take(links as usize).collect();
     for (turn, what) in ["new", "known"].into_iter().enumerate() {
         let mut first = 1 + turn as u64 * links;
-        let parcels = rows.chunks(PARCEL as usize).map(|rows| {
+        let parcels = rows.chunks(PARCEL).map(|rows| {
             let parcel = Parcel {
                 from: 1,
                 to: 0,
@@ -107,7 +106,8 @@ async fn hand_in(post: &Post, parcels: &[Parcel]) {
     for parcels in parcels.chunks(TOGETHER) {
         let committed = join_all(parcels.iter().map(|it| post.hand_in(it))).await;
         for (parcel, through) in parcels.iter().zip(committed) {
-            assert_eq!(through.expect("the shard runs"), parcel.through());
+            // Several share a commit.
+            assert!(through.expect("the shard runs") >= parcel.through());
         }
     }
 }
