@@ -16,7 +16,7 @@ use gleaner::url::{HostKey, parse};
 use rustix::process::{Pid, Signal};
 
 use crate::audit::rows;
-use crate::workers::{DEAD, LONG, Size, World, owned, patiently, wait_until};
+use crate::workers::{DEAD, Size, World, owned, patiently, wait_until};
 
 /// As crawls are set up that are to be fast.
 const FAST: &str = "[archive]\nstore = \"exact-only\"\n[crawl]\nscope = \"any\"\n\
@@ -66,7 +66,7 @@ pub(crate) fn what_a_cluster_costs() {
     const NAMES: [&str; 4] = ["a", "b", "c", "d"];
     let size = Size {
         hosts: 12,
-        pages_per_host: 150,
+        pages_per_host: 600,
         shards: 8,
         settings: FAST,
         ..Size::default()
@@ -92,7 +92,7 @@ pub(crate) fn what_a_cluster_costs() {
             .map(|it| world.start_at(&address, it, &[]))
             .collect();
         for worker in started {
-            worker.end_within(LONG).expect(0);
+            worker.end().expect(0);
         }
         let took = begun.elapsed().as_secs_f64();
         let requests = world.web.requests().len();
@@ -172,7 +172,7 @@ pub(crate) fn an_engine_that_is_away_and_put_back() {
     (0..3).for_each(|it| world.servers.run(it));
     eprintln!("put back by 5 s, in which {later} pages were fetched");
     for worker in workers {
-        worker.end_within(Duration::from_mins(10)).expect(0);
+        worker.end().expect(0);
     }
     world.check(&NAMES, &world.undisturbed());
 }
@@ -226,8 +226,8 @@ pub(crate) fn who_wakes_up_asks_for_nothing() {
         b.signal(Signal::CONT);
         world.web.release();
     }
-    a.end_within(Duration::from_mins(10)).expect(0);
-    b.end_within(Duration::from_mins(10)).expect(0);
+    a.end().expect(0);
+    b.end().expect(0);
     world.check(&["a", "b"], &world.undisturbed());
 }
 
@@ -308,7 +308,7 @@ pub(crate) fn workers_come_and_go() {
     eprintln!("drained after {:.1} s", begun.elapsed().as_secs_f64());
     world.passes(Duration::from_secs(10));
     for worker in [a, b, c] {
-        worker.end_within(Duration::from_mins(10)).expect(0);
+        worker.end().expect(0);
     }
     let gaps = |times: &[Instant]| times.windows(2).map(|it| it[1] - it[0]).collect::<Vec<_>>();
     let all: Vec<Duration> = asked(&world).values().flat_map(|it| gaps(it)).collect();

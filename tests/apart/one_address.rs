@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::dns::{Answer as Names, Dns};
 use crate::run::page;
 use crate::web::{Answer, Site, Web};
-use crate::workers::{LONG, Size, World};
+use crate::workers::{Size, World};
 
 const HOSTS: usize = 40;
 const SHARDS: u16 = 8;
@@ -46,7 +46,7 @@ pub(crate) fn is_asked_no_more_than_by_one_machine() {
     let address = world.servers.address("crawl");
     let workers = ["a", "b"].map(|name| world.start_at(&address, name, &[]));
     for worker in workers {
-        worker.end_within(LONG).expect(0);
+        worker.end().expect(0);
     }
     let requests = world.web.requests();
     assert_eq!(requests.len(), HOSTS * (1 + PAGES));

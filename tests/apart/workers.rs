@@ -20,11 +20,8 @@ use crate::audit::{add_committed, canonical, check_times, rows, simhash};
 use crate::nats::Servers;
 use crate::need::{SOAK, tools};
 use crate::proxy::Proxy;
-use crate::run::{Place, Running, directory, gleaner, payload_digest, read_records, run};
+use crate::run::{PATIENCE, Place, Running, directory, gleaner, payload_digest, read_records, run};
 use crate::web::{ClusterOptions, Random, Web, cluster_web};
-
-/// Servers that elect leaders anew on a busy machine, and workers that wait for them, take a while.
-pub(crate) const LONG: Duration = Duration::from_mins(3);
 
 const SHARDS: [&str; 4] = ["00", "01", "02", "03"];
 
@@ -152,7 +149,7 @@ impl World {
 
     /// Waits until the crawl is that far.
     pub(crate) fn wait(&self, requests: usize) {
-        let is_on = self.web.wait_for_requests(requests, LONG);
+        let is_on = self.web.wait_for_requests(requests, PATIENCE);
         assert!(is_on, "no progress to {requests} requests");
     }
 
@@ -167,7 +164,7 @@ impl World {
         let settings = undisturbed.file("settings.toml", self.settings);
         let running = undisturbed.start(&[&self.web.url(0, "/"), "--config", &settings]);
         // It fetches in one go what took others as long as they were given.
-        running.end_within(LONG * 20).expect(0);
+        running.end_within(Duration::from_hours(1)).expect(0);
         undisturbed
     }
 
@@ -216,7 +213,7 @@ pub(crate) fn patiently<T>(ask: impl Fn() -> Result<T, Error>) -> T {
     let start = Instant::now();
     loop {
         match ask() {
-            Err(Error::Away(_)) if start.elapsed() < LONG => thread::yield_now(),
+            Err(Error::Away(_)) if start.elapsed() < PATIENCE => thread::yield_now(),
             answer => return answer.expect("the engine has it"),
         }
     }
@@ -244,7 +241,7 @@ fn has_all(engine: &Arc<dyn Broker>, worker: &str) -> bool {
 pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let start = Instant::now();
     while !is_so() {
-        assert!(start.elapsed() < LONG, "never: {what}");
+        assert!(start.elapsed() < PATIENCE, "never: {what}");
         thread::yield_now();
     }
 }
@@ -293,7 +290,7 @@ pub(crate) fn that_are_stopped_and_cut_off() {
     world.web.release();
     proxy.cut(false);
     for worker in [a, b, c] {
-        worker.end_within(LONG).expect(0);
+        worker.end().expect(0);
     }
     world.check(&["a", "b", "c"], &world.undisturbed());
 }
@@ -333,7 +330,7 @@ pub(crate) fn that_are_interrupted_while_they_copy_and_lose_a_disk() {
     let forgotten = || forget_worker(&everywhere, "a", true, Duration::from_secs(1));
     patiently(forgotten);
     world.web.release();
-    b.end_within(LONG).expect(0);
+    b.end().expect(0);
 
     let undisturbed = world.undisturbed();
     let of = |data: &Path| -> BTreeSet<String> {

@@ -84,7 +84,7 @@ fn peak(sets: usize) -> (usize, usize) {
     let mut command = place.command(&[&web.url(0, "/"), "--config", &config, "--delay", "15ms"]);
     command.env("_RJEM_MALLOC_CONF", AT_ONCE);
     let running = Running::start(command);
-    assert!(web.wait_for_requests(3 + HUBS + AFTER, PATIENCE * 4));
+    assert!(web.wait_for_requests(3 + HUBS + AFTER, PATIENCE));
     // All that were answered are committed when they can be read.
     let mut follower = place.follow(&["--no-text"]);
     for _ in 0..=HUBS + AFTER {
