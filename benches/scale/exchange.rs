@@ -107,7 +107,12 @@ async fn hand_in(post: &Post, parcels: &[Parcel]) {
         let committed = join_all(parcels.iter().map(|it| post.hand_in(it))).await;
         for (parcel, through) in parcels.iter().zip(committed) {
             // Several share a commit.
-            assert!(through.expect("the shard runs") >= parcel.through());
+            let through = through.expect("the shard runs");
+            assert!(
+                through >= parcel.through(),
+                "{through} of {}",
+                parcel.through()
+            );
         }
     }
 }

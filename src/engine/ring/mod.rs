@@ -9,6 +9,7 @@ pub(crate) mod control;
 pub(crate) mod convert;
 pub(crate) mod converter;
 pub(crate) mod disk;
+pub(crate) mod entrance;
 pub(crate) mod fetchers;
 pub(crate) mod gather;
 pub(crate) mod leaving;
@@ -54,6 +55,7 @@ use crate::rows::Counters;
 use analysts::Analysts;
 use control::Command;
 use disk::Disk;
+use entrance::Entrance;
 use fetchers::Fetchers;
 use leaving::start_handover;
 use observe::{Gauges, LeftUndone, MemoryUse, Watch};
@@ -206,7 +208,7 @@ fn start(
         received: 0,
         wait_for_more: limits.wait_for_more,
         commands,
-        entries: analysed,
+        entrance: Entrance::open(analysed).map_err(Error::Threads)?,
         paused: None,
         holding: Vec::new(),
         disk: Disk::new(

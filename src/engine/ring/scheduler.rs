@@ -5,7 +5,6 @@
 //! are always received here. Reads of the store run off the reactor.
 
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
 use governor::RateLimiter;
@@ -17,6 +16,7 @@ use tokio::time::MissedTickBehavior;
 use super::analysts::Curfew;
 use super::control::Command;
 use super::disk::Disk;
+use super::entrance::Entrance;
 use super::fetchers::Fetchers;
 use super::observe::{Fill, Gauges, Held, Limit, MemoryUse, Waiting, limit};
 use super::others::Others;
@@ -72,9 +72,8 @@ pub(crate) struct Scheduler {
     pub(crate) stop: StopHandle,
     /// Commands from outside.
     pub(crate) commands: mpsc::Receiver<Command>,
-    /// Channel to the committer, for what is not visited. Sending may block, so it is done off the
-    /// reactor.
-    pub(crate) entries: SyncSender<Entry>,
+    /// The way to the committer of what is not visited.
+    pub(crate) entrance: Entrance,
     /// Without which no visit is made, where another worker may take the crawl over.
     pub(crate) lease: Option<Lease>,
     /// Set while paused; contains those who wait for the last visit to end.
@@ -156,7 +155,7 @@ impl Scheduler {
                         }
                     }
                 }
-                Some(command) = self.commands.recv() => self.obey(command, &mut fetches),
+                Some(command) = self.commands.recv() => self.obey(command),
                 taken = Arc::clone(&permits).acquire_owned(), if permit.is_none() && !self.is_held() => {
                     permit = taken.ok();
                 }
@@ -319,7 +318,7 @@ impl Scheduler {
     }
 
     /// Executes a command from outside.
-    fn obey(&mut self, command: Command, tasks: &mut JoinSet<()>) {
+    fn obey(&mut self, command: Command) {
         match command {
             Command::Pause(reply) => self.paused.get_or_insert_default().push(reply),
             Command::Resume(reply) => {
@@ -333,17 +332,14 @@ impl Scheduler {
                 consent,
                 listed,
                 reply,
-            } => self.enter(
-                Entry::Seeds(Seeds {
-                    seeds,
-                    consent,
-                    listed,
-                    reply: Some(reply),
-                }),
-                tasks,
-            ),
-            Command::Retry(part) => self.enter(Entry::PutBack(part), tasks),
-            Command::Forget(part, visits) => self.enter(Entry::Forget(part, visits), tasks),
+            } => self.enter(Entry::Seeds(Seeds {
+                seeds,
+                consent,
+                listed,
+                reply: Some(reply),
+            })),
+            Command::Retry(part) => self.enter(Entry::PutBack(part)),
+            Command::Forget(part, visits) => self.enter(Entry::Forget(part, visits)),
             Command::Hold(order, idle) => {
                 if order.is_held {
                     // At once: the commit may take a while.
@@ -354,19 +350,19 @@ impl Scheduler {
                 } else {
                     let _ = idle.send(());
                 }
-                self.enter(Entry::Hold(order), tasks);
+                self.enter(Entry::Hold(order));
             }
             Command::Change(options, reply) => {
                 self.fetchers.limiter = options.max_rate.map(crate::engine::ring::limiter);
                 self.fetchers.fetcher.use_login(options.login.clone());
                 self.rate_token = false;
-                self.enter(Entry::Settings(options, reply), tasks);
+                self.enter(Entry::Settings(options, reply));
             }
-            Command::Receive(arrived) => self.enter(Entry::Links(arrived), tasks),
+            Command::Receive(arrived) => self.enter(Entry::Links(arrived)),
             Command::Acknowledge { to, through } => {
-                self.enter(Entry::Acknowledged { to, through }, tasks);
+                self.enter(Entry::Acknowledged { to, through });
             }
-            Command::Hear(heard) => self.enter(Entry::Heard(heard), tasks),
+            Command::Hear(heard) => self.enter(Entry::Heard(heard)),
             // Whoever asked may be gone.
             Command::Look(reply) => drop(reply.send(self.others.look())),
             Command::End(look, reply) => drop(reply.send(self.others.end(&look))),
@@ -374,12 +370,9 @@ impl Scheduler {
     }
 
     /// Sends an entry to the committer. If that is gone, whoever waits for a reply learns it.
-    fn enter(&mut self, entry: Entry, tasks: &mut JoinSet<()>) {
+    fn enter(&mut self, entry: Entry) {
         self.others.entered();
-        let entries = self.entries.clone();
-        tasks.spawn_blocking(move || {
-            let _ = entries.send(entry);
-        });
+        self.entrance.enter(entry);
     }
 
     /// Tells those who asked for a pause that no visit is in progress.
