@@ -41,7 +41,7 @@ const PACE: Pace = Pace {
 };
 
 /// Least time between two times that the shard is told what has come back to it, which is a commit.
-const HEAR: Duration = Duration::from_millis(100);
+const HEAR: Duration = Duration::from_millis(300);
 
 /// Least time between two times that the log of what is sent to the shard is trimmed.
 const TRIM: Duration = Duration::from_secs(1);
@@ -56,8 +56,17 @@ pub(super) struct Board {
     is_over: Arc<AtomicBool>,
     /// The position of the last entry of the list of seeds.
     seeds_end: Arc<AtomicU64>,
-    /// Up to which position the shards have admitted seeds.
-    seeds_through: Arc<Mutex<BTreeMap<u16, u64>>>,
+    /// Up to where the shards have read what is for all of them.
+    through: Arc<Mutex<BTreeMap<u16, Through>>>,
+}
+
+/// Up to which positions a shard has read the logs that are for all shards.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Through {
+    /// Of the list of seeds: these are admitted.
+    pub(super) seeds: u64,
+    /// Of what the shards tell of their documents.
+    pub(super) told: u64,
 }
 
 impl Board {
@@ -89,16 +98,17 @@ impl Board {
         self.seeds_end.load(Ordering::Relaxed)
     }
 
-    /// Returns the position up to which a shard has admitted seeds.
-    pub(super) fn seeds_through(&self, shard: u16) -> u64 {
-        let through = self.seeds_through.lock();
+    /// Returns up to where a shard has read what is for all shards. Its look is as young or younger
+    /// if that is asked for afterwards.
+    pub(super) fn through(&self, shard: u16) -> Through {
+        let through = self.through.lock();
         let through = through.unwrap_or_else(PoisonError::into_inner);
-        through.get(&shard).copied().unwrap_or(0)
+        through.get(&shard).copied().unwrap_or_default()
     }
 
-    /// Notes up to which position a shard has admitted seeds.
-    fn put_seeds_through(&self, shard: u16, position: u64) {
-        let through = self.seeds_through.lock();
+    /// Notes up to where a shard has read what is for all shards.
+    fn put_through(&self, shard: u16, position: Through) {
+        let through = self.through.lock();
         let mut through = through.unwrap_or_else(PoisonError::into_inner);
         through.insert(shard, position);
     }
@@ -239,18 +249,15 @@ impl Exchange {
         has_moved |= self.hear(now).await?;
         has_moved |= self.take_all_in(shards.own(), now).await?;
         let mut look = self.post.look().await.map_err(|_| Trouble::Over)?;
-        let seeds_through = self.seeds.unwrap_or(0);
-        let has_seeds = seeds_through < self.board.seeds_end();
+        let through = Through {
+            seeds: self.seeds.unwrap_or(0),
+            told: self.heard.unwrap_or(0),
+        };
+        let has_seeds = through.seeds < self.board.seeds_end();
         look.is_idle &= !has_seeds;
-        if look.is_idle {
-            // What others tell may concern what was found here. It is asked each time: the census
-            // takes each look for one of this moment.
-            let end = self.broker.end(BULLETINS)?;
-            look.is_idle = self.heard.is_some_and(|heard| heard >= end);
-        }
         self.board.put(shards.own(), look.clone());
-        // In this order: whoever finds that these seeds are admitted finds a look behind that.
-        self.board.put_seeds_through(shards.own(), seeds_through);
+        // In this order: whoever finds that this was read finds a look behind that.
+        self.board.put_through(shards.own(), through);
         if self.board.is_over.load(Ordering::Relaxed) && !has_seeds {
             let ended = self.post.end(look).await;
             ended.map_err(|_| Trouble::Over)?;

@@ -2,6 +2,7 @@
 //! it.
 
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::copies::{Copies, LOG_MAX};
@@ -28,6 +29,8 @@ pub struct ShardLog {
     copies: Copies,
     /// Bytes that it may have.
     most: u64,
+    /// The position of the last entry that was appended or read here.
+    last: Arc<AtomicU64>,
     failpoint: Mutex<Option<Failpoint>>,
 }
 
@@ -42,6 +45,7 @@ impl ShardLog {
             name: log_of(shard),
             worker: worker.to_owned(),
             most: LOG_MAX,
+            last: Arc::default(),
             failpoint: Mutex::new(None),
         }
     }
@@ -50,6 +54,12 @@ impl ShardLog {
     #[must_use]
     pub fn bounded(self, most: u64) -> Self {
         Self { most, ..self }
+    }
+
+    /// Keeps here what the position is of the last entry that was appended or read.
+    pub(super) fn noting(self, last: &Arc<AtomicU64>) -> Self {
+        let last = Arc::clone(last);
+        Self { last, ..self }
     }
 
     /// Lets the process kill itself at a step, in tests.
@@ -82,6 +92,7 @@ impl CommitLog for ShardLog {
             .broker
             .append(&self.name, after, entry)
             .map_err(explain)?;
+        self.last.store(at, Ordering::Relaxed);
         let failpoint = self.failpoint.lock();
         let mut failpoint = failpoint.unwrap_or_else(PoisonError::into_inner);
         Failpoint::reach(&mut failpoint, Step::LogAppended);
@@ -89,7 +100,11 @@ impl CommitLog for ShardLog {
     }
 
     fn next(&self, after: u64) -> LogResult<Option<(u64, Vec<u8>)>> {
-        self.broker.next(&self.name, after).map_err(explain)
+        let next = self.broker.next(&self.name, after).map_err(explain)?;
+        if let Some((at, _)) = next {
+            self.last.store(at, Ordering::Relaxed);
+        }
+        Ok(next)
     }
 
     fn end(&self) -> LogResult<u64> {

@@ -313,8 +313,13 @@ impl Membership {
             tells: having.tells.clone(),
         };
         match self.rows.put_beat(&self.name, self.version, &beat) {
-            // An earlier beat may have come without an answer.
-            Ok(()) | Err(Error::Moved | Error::Away(_)) => {}
+            Ok(version) => {
+                self.version = version;
+                self.beat = beat;
+                return Ok(());
+            }
+            // It, or an earlier beat, may have come without an answer.
+            Err(Error::Moved | Error::Away(_)) => {}
             Err(error) => return Err(error),
         }
         let (version, read) = self.rows.beat(&self.name)?;

@@ -56,7 +56,7 @@ pub(super) fn change<T: Serialize + DeserializeOwned + Default>(
             return Ok(row);
         }
         match write(broker, name, version, &row) {
-            Ok(()) => return Ok(row),
+            Ok(_) => return Ok(row),
             Err(Error::Moved) => {}
             Err(error) => return Err(error),
         }
@@ -79,10 +79,11 @@ pub(super) fn read<T: DeserializeOwned + Default>(
     }
 }
 
-fn write<T: Serialize>(broker: &dyn Broker, name: &str, version: u64, row: &T) -> Result<()> {
+/// Writes a row if it has this version, and returns the new one.
+fn write<T: Serialize>(broker: &dyn Broker, name: &str, version: u64, row: &T) -> Result<u64> {
     let row = postcard::to_stdvec(row);
     let row = row.map_err(|error| Error::Refused(format!("the row {name}: {error}")))?;
-    broker.put_row(name, version, &row).map(drop)
+    broker.put_row(name, version, &row)
 }
 
 /// Who owns a shard.
@@ -194,12 +195,12 @@ impl Rows {
         read(&*self.broker, &row_of(worker))
     }
 
-    /// Replaces what a worker said last, if that has this version.
+    /// Replaces what a worker said last, if that has this version, and returns the new one.
     ///
     /// # Errors
     ///
     /// [`Error::Moved`] if somebody else speaks under this name.
-    pub(super) fn put_beat(&self, worker: &str, version: u64, beat: &Beat) -> Result<()> {
+    pub(super) fn put_beat(&self, worker: &str, version: u64, beat: &Beat) -> Result<u64> {
         write(&*self.broker, &row_of(worker), version, beat)
     }
 }

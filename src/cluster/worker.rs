@@ -11,13 +11,12 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tokio::runtime::{Builder, Runtime};
 
-use super::bulletins::Filling;
+use super::bulletins::{BULLETINS, Filling};
 use super::copies::{Copies, NO_COPY};
 use super::exchange::Board;
 use super::forget::{Lost, lost};
 use super::kept::Called;
 use super::limits::Limits;
-use super::log::log_of;
 use super::membership::{Having, Membership, Orders, Times};
 use super::portion::part;
 use super::rows::Rows;
@@ -28,6 +27,7 @@ use super::terms::Terms;
 use super::view::WorkerView;
 use super::wishes::{self, Going, Wishes};
 use crate::broker::{self, Broker};
+use crate::engine::exchange::Look;
 use crate::engine::library::LibraryOptions;
 use crate::engine::{self, Ending, Lease, Options, StopHandle};
 use crate::store;
@@ -404,16 +404,16 @@ impl Worker {
         };
         let mut figures = BTreeMap::new();
         for (shard, post) in &self.posts {
+            let position = post.position.load(Ordering::Relaxed);
             match post.role {
-                Role::Following(_) => {
-                    let position = post.position.load(Ordering::Relaxed);
-                    if position != NO_COPY {
-                        having.follows.insert(*shard, position);
-                    }
+                Role::Following(_) if position != NO_COPY => {
+                    having.follows.insert(*shard, position);
                 }
+                Role::Following(_) => {}
                 Role::Crawling(_) => {
-                    let open = post.open.get().map(|(_, watch)| Figures::read(watch));
-                    figures.insert(*shard, open.unwrap_or_default());
+                    figures.insert(*shard, post.figures().unwrap_or_default());
+                    // Before that is known, nobody is taken to have all of it.
+                    having.ends.insert(*shard, position);
                 }
             }
         }
@@ -427,14 +427,10 @@ impl Worker {
             }
         }
         for (shard, figures) in &mut figures {
-            // Without an answer, nobody is taken to have all of it.
-            let end = self.broker.end(&log_of(*shard)).unwrap_or(u64::MAX);
-            having.ends.insert(*shard, end);
-            figures.end = end;
-            figures.seeds_through = self.board.seeds_through(*shard);
-            let look = self.board.look(*shard);
-            having.looks.extend(look.map(|look| (*shard, look)));
+            having.ends.entry(*shard).or_insert(figures.end);
+            figures.seeds_through = self.board.through(*shard).seeds;
         }
+        having.looks = self.looks(figures.keys());
         having.tells = Tells {
             time: Timestamp::now().as_millisecond(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -449,6 +445,27 @@ impl Worker {
         having
     }
 
+    /// Returns how shards are whose crawls run here. One that has not heard all that others tell
+    /// has something to do, for that may concern what it has found.
+    fn looks<'a>(&self, shards: impl Iterator<Item = &'a u16>) -> BTreeMap<u16, Look> {
+        let told = |shard| match self.done.contains(shard) {
+            true => u64::MAX,
+            false => self.board.through(*shard).told,
+        };
+        let told: BTreeMap<u16, u64> = shards.map(|shard| (*shard, told(shard))).collect();
+        let look = |shard: &u16| Some((*shard, self.board.look(*shard)?));
+        let mut looks: BTreeMap<u16, Look> = told.keys().filter_map(look).collect();
+        if looks.values().any(|look| look.is_idle) {
+            // Asked after the looks, so that all is counted that was told before them. Without an
+            // answer, nobody is taken to have heard all.
+            let end = self.broker.end(BULLETINS).unwrap_or(u64::MAX);
+            for (shard, look) in &mut looks {
+                look.is_idle &= told.get(shard).is_some_and(|told| *told >= end);
+            }
+        }
+        looks
+    }
+
     /// Looks which threads have ended.
     fn reap(&mut self) -> Result<(), Error> {
         let ended = self
@@ -460,9 +477,7 @@ impl Worker {
             let Some(post) = self.posts.remove(&shard) else {
                 continue;
             };
-            if let Some((_, watch)) = post.open.get() {
-                self.figures.insert(shard, Figures::read(watch));
-            }
+            self.figures.extend(post.figures().map(|it| (shard, it)));
             match post.join() {
                 Ok(Some(Ending::Drained)) => {
                     self.done.insert(shard);

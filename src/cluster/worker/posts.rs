@@ -1,7 +1,7 @@
 //! The shards that a worker crawls or follows, each on a thread of its own.
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
@@ -10,6 +10,7 @@ use super::{Error, Worker};
 use crate::cluster::copies::{Copies, Copy, Follower, Giver, NO_COPY};
 use crate::cluster::exchange::Exchange;
 use crate::cluster::log::{ShardLog, log_of};
+use crate::cluster::tells::Figures;
 use crate::control::{ControlServer, Handles, ServeMode};
 use crate::engine::{
     self, Control, Crawl, Ending, LostWorker, Opening, RunLimits, ShardOptions, StopHandle, Watch,
@@ -19,7 +20,8 @@ use crate::frontier::Shards;
 /// A shard that a thread crawls or follows.
 pub(super) struct Post {
     pub(super) role: Role,
-    /// The position in the log up to which a follower has read, or [`NO_COPY`].
+    /// The position in the log up to which a follower has read, or of the last entry that the owner
+    /// wrote; [`NO_COPY`] before that.
     pub(super) position: Arc<AtomicU64>,
     /// The crawl, once it is open.
     pub(super) open: Arc<OnceLock<(Control, Watch)>>,
@@ -36,10 +38,10 @@ pub(super) enum Role {
 }
 
 impl Worker {
-    pub(super) fn log(&self, shard: u16) -> Arc<ShardLog> {
+    fn log(&self, shard: u16) -> ShardLog {
         let log = ShardLog::new(Arc::clone(&self.broker), shard, &self.options.name);
         let failpoint = self.options.crawl.failpoint;
-        Arc::new(log.bounded(self.options.log_max).failing(failpoint))
+        log.bounded(self.options.log_max).failing(failpoint)
     }
 
     pub(super) fn copies(&self, shard: u16) -> Copies {
@@ -54,7 +56,8 @@ impl Worker {
     pub(super) fn crawl(&self, shard: u16) -> Result<Post, Error> {
         let stop = StopHandle::new();
         let mut options = self.options.crawl.clone();
-        options.log = Some(self.log(shard));
+        let position = Arc::new(AtomicU64::new(NO_COPY));
+        options.log = Some(Arc::new(self.log(shard).noting(&position)));
         options.lease = Some(self.lease.clone());
         options.opening = Opening::new(stop.clone());
         let terms = &self.options.terms;
@@ -136,7 +139,7 @@ impl Worker {
             let _ = giver.join();
             Ok(Some(summary?.ending))
         };
-        let mut post = Post::start(shard, Role::Crawling(stop), Arc::default(), work)?;
+        let mut post = Post::start(shard, Role::Crawling(stop), position, work)?;
         post.open = open;
         Ok(post)
     }
@@ -149,7 +152,7 @@ impl Worker {
             shard,
             broker: Arc::clone(&self.broker),
             copies: self.copies(shard),
-            log: self.log(shard),
+            log: Arc::new(self.log(shard)),
             directory: self.directory(shard),
             options: self.options.crawl.clone(),
             position: Arc::clone(&position),
@@ -176,6 +179,16 @@ impl Post {
             open: Arc::default(),
             is_paused: false,
             thread,
+        })
+    }
+
+    /// Returns the figures of a crawl that is open.
+    pub(super) fn figures(&self) -> Option<Figures> {
+        let (_, watch) = self.open.get()?;
+        let end = self.position.load(Ordering::Relaxed);
+        Some(Figures {
+            end: if end == NO_COPY { 0 } else { end },
+            ..Figures::read(watch)
         })
     }
 

@@ -15,8 +15,9 @@ const MAX_GROUP: usize = 32;
 const LINGER: Duration = Duration::from_millis(20);
 
 /// The same for anything, where a commit goes through the log of an engine: there it is a message,
-/// written and synced by several servers, and a commit in each copy.
-const LINGER_SHARED: Duration = Duration::from_millis(100);
+/// written and synced by several servers, and a commit in each copy. Longer waits make more
+/// messages a page, not fewer: what is sent by time is sent for longer (docs/performance.md).
+const LINGER_SHARED: Duration = Duration::from_millis(10);
 
 /// Returns what is committed together with an entry: what is there, and what is about to come.
 /// `is_shared` says whether commits go through a log.
