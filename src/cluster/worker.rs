@@ -448,22 +448,22 @@ impl Worker {
     /// Returns how shards are whose crawls run here. One that has not heard all that others tell
     /// has something to do, for that may concern what it has found.
     fn looks<'a>(&self, shards: impl Iterator<Item = &'a u16>) -> BTreeMap<u16, Look> {
-        let told = |shard| match self.done.contains(shard) {
-            true => u64::MAX,
-            false => self.board.through(*shard).told,
+        let look = |shard: &u16| {
+            // In this order: what it had read by then, and a look that is no older.
+            let told = self.board.through(*shard).told;
+            Some((*shard, (told, self.board.look(*shard)?)))
         };
-        let told: BTreeMap<u16, u64> = shards.map(|shard| (*shard, told(shard))).collect();
-        let look = |shard: &u16| Some((*shard, self.board.look(*shard)?));
-        let mut looks: BTreeMap<u16, Look> = told.keys().filter_map(look).collect();
-        if looks.values().any(|look| look.is_idle) {
+        let mut looks: BTreeMap<u16, (u64, Look)> = shards.filter_map(look).collect();
+        let running = looks.iter_mut().filter(|it| !self.done.contains(it.0));
+        let mut idle = running.filter(|it| it.1.1.is_idle).peekable();
+        if idle.peek().is_some() {
             // Asked after the looks, so that all is counted that was told before them. Without an
             // answer, nobody is taken to have heard all.
             let end = self.broker.end(BULLETINS).unwrap_or(u64::MAX);
-            for (shard, look) in &mut looks {
-                look.is_idle &= told.get(shard).is_some_and(|told| *told >= end);
-            }
+            idle.for_each(|(_, (told, look))| look.is_idle = *told >= end);
         }
-        looks
+        let looks = looks.into_iter();
+        looks.map(|(shard, (_, look))| (shard, look)).collect()
     }
 
     /// Looks which threads have ended.

@@ -27,8 +27,8 @@ use crate::web::{Answer, Site};
 
 pub(crate) use left::*;
 
-/// What takes this long hangs. Ten times what the slowest test takes on two quiet cores, so that no
-/// test fails because a machine is slow or busy.
+/// What takes this long hangs. Far longer than any wait of a test that passes, so that none fails
+/// because a machine is slow or busy.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(10);
 
 /// Exit code of a crawl that came to its end and has seeds that gave nothing.

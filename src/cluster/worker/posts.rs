@@ -57,6 +57,7 @@ impl Worker {
         let stop = StopHandle::new();
         let mut options = self.options.crawl.clone();
         let position = Arc::new(AtomicU64::new(NO_COPY));
+        let end = Arc::clone(&position);
         options.log = Some(Arc::new(self.log(shard).noting(&position)));
         options.lease = Some(self.lease.clone());
         options.opening = Opening::new(stop.clone());
@@ -96,15 +97,15 @@ impl Worker {
                 );
             }
             // The next owner is to keep what this one lacks when it is back.
-            let registered = broker.end(&log_of(shard)).and_then(|position| {
-                let wish = None;
-                copies.put(&Copy { position, wish })
-            });
-            if let Err(error) = registered {
+            let registered = Copy {
+                position: end.load(Ordering::Relaxed),
+                wish: None,
+            };
+            if let Err(error) = copies.put(&registered) {
                 tracing::debug!(shard, %error, "the owner is not registered for a copy");
             }
             let giver = Giver::new(Arc::clone(&broker), shard, copies, crawl.copy_source());
-            let (end, ended) = mpsc::channel();
+            let (end_giver, ended) = mpsc::channel();
             let giver = thread::Builder::new()
                 .name(format!("copies-{shard:02}"))
                 .spawn(move || giver.run(&ended))
@@ -135,7 +136,7 @@ impl Worker {
                 // It ends with the run.
                 let _ = exchange.join();
             }
-            drop(end);
+            drop(end_giver);
             let _ = giver.join();
             Ok(Some(summary?.ending))
         };
@@ -185,9 +186,9 @@ impl Post {
     /// Returns the figures of a crawl that is open.
     pub(super) fn figures(&self) -> Option<Figures> {
         let (_, watch) = self.open.get()?;
-        let end = self.position.load(Ordering::Relaxed);
         Some(Figures {
-            end: if end == NO_COPY { 0 } else { end },
+            // Whoever opens a crawl writes that it begins.
+            end: self.position.load(Ordering::Relaxed),
             ..Figures::read(watch)
         })
     }

@@ -54,9 +54,8 @@ pub(crate) fn gather(
 }
 
 /// The way to the committer of commands and of what other shards send. It takes entries without
-/// waiting for room, and hands them on in the order in which they came: a
-/// parcel of another shard that overtakes the one before it leaves a gap, and is not taken in until
-/// it is sent again.
+/// waiting for room, and hands them on in the order in which they came: a parcel of another shard
+/// that overtakes the one before it leaves a gap, and is not taken in until it is sent again.
 #[derive(Debug)]
 pub(crate) struct Entrance {
     waiting: Sender<Entry>,

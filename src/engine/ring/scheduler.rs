@@ -1,8 +1,9 @@
 //! The scheduler: one task that asks the pure schedule what to do, and does it.
 //!
-//! It never sends into the pipeline; it takes a permit and spawns a task. The ring of scheduler,
-//! fetchers, analysts and committer therefore cannot deadlock: whatever is full downstream, events
-//! are always received here. Reads of the store run off the reactor.
+//! It never waits to send into the pipeline: for a visit it takes a permit and spawns a task, and
+//! what is not visited has an entrance with room for all. The ring of scheduler, fetchers, analysts
+//! and committer therefore cannot deadlock: whatever is full downstream, events are always received
+//! here. Reads of the store run off the reactor.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
