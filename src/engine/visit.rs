@@ -387,6 +387,17 @@ pub enum Entry {
     Settings(Box<LiveOptions>, oneshot::Sender<()>),
 }
 
+impl Entry {
+    /// Whether it is a visit, or is committed beside visits: what comes of the exchange with other
+    /// shards. Anything else parts those before it from those behind it, and somebody waits for it.
+    pub(crate) fn joins_visits(&self) -> bool {
+        matches!(
+            self,
+            Self::Visit(_) | Self::Links(_) | Self::Acknowledged { .. } | Self::Heard(_)
+        )
+    }
+}
+
 /// What a part of a WARC file of an earlier crawl knows.
 #[derive(Debug)]
 pub struct KnownPages {

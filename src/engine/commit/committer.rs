@@ -14,6 +14,7 @@ mod holding;
 mod receiving;
 
 pub(crate) use changing::read_scope;
+use receiving::{Taken, take_all_in};
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -56,12 +57,6 @@ use crate::rows::{
 };
 use crate::store::{Durability, Store, Table, encode, keys};
 use crate::url::HostKey;
-
-/// Minimum number of dequeued URLs worth a rewriting of the queues; their blocks take some
-/// megabytes.
-const MIN_RECLAIMED: u64 = 200_000;
-/// Amortizes the rewriting of queues: at most one URL is rewritten per four dequeued.
-const LEFT_PER_REWRITTEN: u64 = 4;
 
 /// The single writer of store, archive, log, runs and documents.
 pub(crate) struct Committer {
@@ -189,9 +184,9 @@ impl Committer {
         }
     }
 
-    /// Commits what arrived, in order: visits as one group, all or nothing, and so what other
-    /// shards sent; anything else by itself. What comes of the exchange with other shards depends
-    /// on no visit beside it, so it does not part visits. `now` is the time of what is not a visit.
+    /// Commits what arrived, in order: visits and what other shards sent as one group, all or
+    /// nothing; anything else by itself. What comes of the exchange with other shards depends on no
+    /// visit beside it, so it does not part visits. `now` is the time of what is not a visit.
     pub(crate) fn commit(
         &mut self,
         entries: Vec<Entry>,
@@ -200,13 +195,9 @@ impl Committer {
         let mut receipts = Vec::new();
         let (mut visits, mut parcels) = (Vec::new(), Vec::new());
         for entry in entries {
-            let is_beside = matches!(
-                entry,
-                Entry::Visit(_) | Entry::Links(_) | Entry::Acknowledged { .. } | Entry::Heard(_)
-            );
-            if !is_beside {
-                receipts.extend(self.commit_visits(std::mem::take(&mut visits))?);
-                receipts.extend(self.receive(std::mem::take(&mut parcels), now)?);
+            if !entry.joins_visits() {
+                let before = (std::mem::take(&mut visits), std::mem::take(&mut parcels));
+                receipts.extend(self.commit_together(before, now)?);
             }
             match entry {
                 Entry::Visit(visit) => visits.push(*visit),
@@ -235,14 +226,18 @@ impl Committer {
                 }
             }
         }
-        receipts.extend(self.commit_visits(visits)?);
-        receipts.extend(self.receive(parcels, now)?);
+        receipts.extend(self.commit_together((visits, parcels), now)?);
         Ok(receipts)
     }
 
-    /// Commits visits as one group. If judging them panics, each is committed by itself, and the
-    /// one that panics again is committed as a failure: it costs itself only, and is not repeated.
-    fn commit_visits(&mut self, mut visits: Vec<Analysed>) -> Result<Vec<Receipt>, Error> {
+    /// Commits visits as one group, with what was taken in meanwhile. If judging them panics, that
+    /// is committed by itself, and so is each visit; the one that panics again is committed as a
+    /// failure: it costs itself only, and is not repeated.
+    fn commit_visits(
+        &mut self,
+        mut visits: Vec<Analysed>,
+        mut taken: Taken,
+    ) -> Result<Vec<Receipt>, Error> {
         let mut receipts = Vec::new();
         for visit in &mut visits {
             settle_sitemap(&self.gate, visit, &*self.store)?;
@@ -252,22 +247,21 @@ impl Committer {
             // by itself.
             receipts.extend(self.commit_listed(visit)?);
         }
-        if visits.is_empty() {
-            return Ok(receipts);
-        }
-        match self.judge(&visits)? {
+        match self.judge(&visits, &taken)? {
             Collected::Changes(set) => receipts.extend(self.write(*set)?),
-            Collected::Panicked if visits.len() > 1 => {
+            Collected::Panicked if visits.len() > 1 || !taken.is_empty() => {
+                let now = latest(&visits);
                 for visit in visits {
-                    receipts.extend(self.commit_visits(vec![visit])?);
+                    receipts.extend(self.commit_visits(vec![visit], Taken::default())?);
                 }
+                receipts.extend(take_all_in(self, &mut taken, now)?);
                 return Ok(receipts);
             }
             Collected::Panicked => {
                 for visit in &mut visits {
                     visit.fail_internally("judging the visit panicked", &self.events);
                 }
-                match self.judge(&visits)? {
+                match self.judge(&visits, &taken)? {
                     Collected::Changes(set) => receipts.extend(self.write(*set)?),
                     Collected::Panicked => {
                         let url = visits.first().map(|it| it.fetched.task.queued.url.as_str());
@@ -282,10 +276,11 @@ impl Committer {
         Ok(receipts)
     }
 
-    /// Judges visits, and makes the bodies that are kept of duplicates. Changes nothing but the
-    /// write set that it returns.
-    fn judge(&mut self, visits: &[Analysed]) -> Result<Collected, Error> {
+    /// Judges visits, makes the bodies that are kept of duplicates, and takes in what other shards
+    /// sent. Changes nothing but the write set that it returns.
+    fn judge(&mut self, visits: &[Analysed], taken: &Taken) -> Result<Collected, Error> {
         let now = latest(visits);
+        let received = taken.received(&self.exchange);
         self.bodies.begin();
         let ahead = self.archive.ahead();
         // Each turn but the last withdraws a verdict, for all turns that follow.
@@ -306,7 +301,8 @@ impl Committer {
                     }
                     pulse.beat();
                 }
-                judge.gate.take_up_after(visits, group)
+                judge.gate.take_up_after(visits, group)?;
+                taken.take_in(judge, group)
             })?;
             let Collected::Changes(mut set) = judged else {
                 return Ok(judged);
@@ -314,6 +310,7 @@ impl Committer {
             match self.bodies.make(std::mem::take(&mut set.orders))? {
                 Bound::Bodies(bodies) => {
                     set.kept = bodies;
+                    set.exchanged.received = received;
                     return Ok(Collected::Changes(set));
                 }
                 Bound::Withdrawn => {}
@@ -541,30 +538,6 @@ impl Committer {
         }
         Ok(())
     }
-
-    /// Reclaims the space of queues if most of what they ever held has left. What is to be
-    /// reclaimed stays counted until that has ended well, so that the next start does what was cut
-    /// off.
-    fn reclaim_if_due(&mut self) {
-        if let Reclaiming::Begun { left } = self.reclaiming {
-            match self.store.reclaimed() {
-                None => return,
-                Some(true) => {
-                    self.disk.left_queues = self.disk.left_queues.saturating_sub(left);
-                    self.reclaiming = Reclaiming::No;
-                }
-                // It would fail again: the next run tries.
-                Some(false) => self.reclaiming = Reclaiming::Failed,
-            }
-        }
-        let waiting = self.state.counters.queued;
-        let left = self.disk.left_queues;
-        let enough = MIN_RECLAIMED.max(waiting.saturating_mul(LEFT_PER_REWRITTEN));
-        if left >= enough && matches!(self.reclaiming, Reclaiming::No) {
-            self.reclaiming = Reclaiming::Begun { left };
-            self.store.reclaim(Table::Queue);
-        }
-    }
 }
 
 /// Returns the first host with deferred URLs whose key is not below `from`.
@@ -578,33 +551,4 @@ fn deferred_host(store: &dyn Store, from: &[u8]) -> Result<Option<String>, Error
 fn latest(visits: &[Analysed]) -> Moment {
     let finished = visits.iter().map(|visit| visit.fetched.finished);
     finished.max().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::testing::World;
-
-    #[test]
-    fn space_counts_as_given_back_when_that_has_ended_well() {
-        let mut world = World::new();
-        let committer = world.committer();
-        let beats = committer.pulse.beats();
-        committer.disk.left_queues = MIN_RECLAIMED;
-        committer.checkpoint_if_due().unwrap();
-        assert_eq!(committer.disk.left_queues, MIN_RECLAIMED);
-        while committer.disk.left_queues > 0 {
-            std::thread::yield_now();
-            committer.checkpoint_if_due().unwrap();
-        }
-        // What failed is tried by the next run, and not again and again by this one.
-        committer.disk.left_queues = MIN_RECLAIMED;
-        committer.reclaiming = Reclaiming::Failed;
-        committer.checkpoint_if_due().unwrap();
-        assert!(matches!(committer.reclaiming, Reclaiming::Failed));
-        assert_eq!(committer.disk.left_queues, MIN_RECLAIMED);
-        // A commit is seen by whoever watches the committer.
-        world.seed(&["http://a.example/"]);
-        assert!(world.committer().pulse.beats() > beats);
-    }
 }

@@ -18,7 +18,7 @@ use crate::frontier::{
     SeedSettings, Shards,
 };
 use crate::learn::TrapMode;
-use crate::rows::foreign_page;
+use crate::rows::{Fate, foreign_page};
 use crate::store::{Table, keys};
 use crate::url::{HostKey, Secret, parse};
 
@@ -374,6 +374,66 @@ fn what_several_shards_send_is_one_commit() {
     assert_eq!(state.sequence, before + 1);
     assert_eq!(state.counters.links.get("admitted"), Some(&3));
     assert_eq!(state.counters.links.get("known"), Some(&1));
+}
+
+#[test]
+fn visits_and_what_others_send_are_one_commit() {
+    let mut crawl = Crawl::new(2);
+    let (here, there) = (crawl.host(0), crawl.host(1));
+    crawl.world(0).seed(&[&format!("{here}/")]);
+    let links = ["a", "b"].map(|name| format!("{there}/{name}"));
+    crawl.visit(0, &|_| page(&links));
+    let store = crawl.world(0).store();
+    let own = Shards::new(0, 2).unwrap();
+    let all = waiting(&*store, own, (1, 0), PARCEL).unwrap().unwrap();
+    // The seed, and two links.
+    let [seed, first, second] = [0, 1, 2].map(|at| Parcel {
+        first: at as u64 + 1,
+        rows: vec![all.rows[at].clone()],
+        ..all.clone()
+    });
+    crawl.hand_in(&seed);
+    let urls = ["good", "poison"].map(|name| format!("{there}/{name}"));
+    let seeds = [&*urls[0], &*urls[1]];
+    crawl.world(1).seed(&seeds);
+    let commit_with = |crawl: &mut Crawl, url: &str, parcel: &Parcel| {
+        let (reply, mut replied) = oneshot::channel();
+        let arrived = Arrived {
+            from: 0,
+            first: parcel.first,
+            gone: 0,
+            messages: parcel.open(Shards::new(1, 2).unwrap()).unwrap(),
+            reply: Some(reply),
+        };
+        let world = crawl.world(1);
+        let before = world.committer().state.sequence;
+        let place = world.waiting().into_iter().find(|it| it.1.url == url);
+        let answer = page(&[]);
+        let mut visit = world.analysed(url, Some(place.unwrap().0), None, &answer);
+        visit.fetched.task.queued.revisit = false;
+        world.commit(vec![
+            Entry::Links(Box::new(arrived)),
+            Entry::Visit(Box::new(visit)),
+        ]);
+        assert_eq!(replied.try_recv(), Ok(parcel.first));
+        world.committer().state.sequence - before
+    };
+    assert_eq!(commit_with(&mut crawl, &urls[0], &first), 1);
+    assert!(matches!(
+        crawl.world(1).page(&urls[0]).fate,
+        Fate::Answered { .. }
+    ));
+    assert!(crawl.world(1).queued().contains(&links[0]));
+    // One that panics keeps nothing from being taken in.
+    assert_eq!(commit_with(&mut crawl, &urls[1], &second), 2);
+    assert!(matches!(
+        crawl.world(1).page(&urls[1]).fate,
+        Fate::Failed { .. }
+    ));
+    assert!(crawl.world(1).queued().contains(&links[1]));
+    // Two seeds and two links: what was tried beside a page that panics does not count twice.
+    let links = &crawl.world(1).committer().state.counters.links;
+    assert_eq!(links.get("admitted"), Some(&4));
 }
 
 /// A shard that has lost commits lacks what it had acknowledged, of which nobody has anything left.

@@ -119,6 +119,7 @@ impl Analysts {
                                 return;
                             };
                             drop(permit);
+                            visit.turn.take_up();
                             if analyst.curfew.has_passed() {
                                 analyst.left_undone.note();
                                 continue;

@@ -65,6 +65,7 @@ impl Fetchers {
     /// Makes a visit and sends it on. Dropping the future cancels the visit: nothing is reported,
     /// and its task is still queued.
     pub(crate) async fn visit(self, task: FetchTask, permit: OwnedSemaphorePermit) {
+        let making = self.turns.make();
         let at = self.at(&task);
         let earlier = self.earlier(&task).await;
         let begun = Instant::now();
@@ -143,6 +144,8 @@ impl Fetchers {
             visited.for_host = Some((task.host.clone(), pace));
         }
         self.tell(visited, bytes).await;
+        // What waits for a turn may do so until others are committed.
+        drop(making);
         let turn = self.turns.take(&Site::of_name(task.host.name())).await;
         let fetched = Fetched {
             task,

@@ -3,7 +3,7 @@
 //! what is being read meanwhile.
 
 use std::io;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,10 +17,15 @@ const MAX_GROUP: usize = 32;
 /// has.
 const LINGER: Duration = Duration::from_millis(20);
 
-/// The same for anything, where a commit goes through the log of an engine: there it is a message,
-/// written and synced by several servers, and a commit in each copy. Longer waits make more
-/// messages a page, not fewer: what is sent by time is sent for longer (docs/performance.md).
-const LINGER_SHARED: Duration = Duration::from_millis(10);
+/// How long a commit waits that goes through the log of an engine, where it is a message, written
+/// and synced by several servers, and a commit in each copy: for anything, as long as visits are
+/// being made or read that will join it. In a longer time, more shards would store the same page
+/// without knowing of one another (docs/performance.md).
+const LINGER_SHARED: Duration = Duration::from_millis(100);
+
+/// How long such a commit waits after the last arrival while no visits are on their way. The next
+/// ones may be handed out in a moment.
+const QUIET: Duration = Duration::from_millis(10);
 
 /// Returns what is committed together with an entry: what is there, and what is about to come.
 /// `is_shared` says whether commits go through a log.
@@ -30,24 +35,36 @@ pub(crate) fn gather(
     turns: &Turns,
     is_shared: bool,
 ) -> Vec<Entry> {
-    let linger = if is_shared { LINGER_SHARED } else { LINGER };
-    let patience = Instant::now() + linger;
+    let begun = Instant::now();
     let mut group = Vec::new();
     let mut next = Some(first);
     while let Some(mut entry) = next {
         if let Entry::Visit(visit) = &mut entry {
             visit.fetched.turn.arrive();
         }
+        // Whoever gives a command waits for it.
+        let joins = entry.joins_visits();
         group.push(entry);
-        if group.len() == MAX_GROUP {
+        if group.len() == MAX_GROUP || !joins {
             break;
         }
-        next = match entries.try_recv() {
-            Err(TryRecvError::Empty) if is_shared || turns.reading() > 0 => {
-                let left = patience.saturating_duration_since(Instant::now());
-                entries.recv_timeout(left).ok()
+        let arrived = Instant::now();
+        next = loop {
+            let left = match is_shared {
+                true => {
+                    let left = LINGER_SHARED.saturating_sub(begun.elapsed()).min(QUIET);
+                    match turns.are_coming() {
+                        true => left,
+                        false => left.saturating_sub(arrived.elapsed()),
+                    }
+                }
+                false if turns.reading() > 0 => LINGER.saturating_sub(begun.elapsed()),
+                false => Duration::ZERO,
+            };
+            match entries.recv_timeout(left) {
+                Err(RecvTimeoutError::Timeout) if !left.is_zero() => {}
+                next => break next.ok(),
             }
-            next => next.ok(),
         };
     }
     group
@@ -110,6 +127,27 @@ mod tests {
             _ => unreachable!("none entered"),
         });
         assert!(numbers.eq(0..ENTRIES));
+    }
+
+    #[test]
+    fn a_command_ends_a_group() {
+        let (sender, entries) = sync_channel(9);
+        let send = |through| sender.send(Entry::Acknowledged { to: 0, through }).unwrap();
+        (0..3).for_each(send);
+        let seeds = Seeds {
+            seeds: Vec::new(),
+            consent: false,
+            listed: None,
+            reply: None,
+        };
+        sender.send(Entry::Seeds(seeds)).unwrap();
+        send(4);
+        let turns = Turns::new(1);
+        // As long as this visit is made, others may come.
+        let _made = turns.make();
+        let first = entries.recv().unwrap();
+        assert_eq!(gather(first, &entries, &turns, true).len(), 4);
+        assert!(entries.try_recv().is_ok());
     }
 
     #[test]

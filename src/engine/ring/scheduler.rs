@@ -113,6 +113,7 @@ impl Scheduler {
         tokio::pin!(stopped);
         let mut ticks = tokio::time::interval(GAUGES_AGE);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let turns = self.fetchers.turns.clone();
         let ending = 'run: loop {
             // Several may have ended since the last turn; none may accumulate. Their ends wake
             // nobody: what they did is an event, and one that died is found at the next tick.
@@ -129,6 +130,9 @@ impl Scheduler {
                 break Ending::MaxBytes;
             }
             self.others.busy();
+            for domain in turns.taken_up() {
+                self.schedule.taken_up(&domain);
+            }
             let wake = match self.act(&permits, &mut permit, &mut fetches) {
                 Next::Wait(wake, held) => {
                     let free = permits.available_permits() + usize::from(permit.is_some());
@@ -142,6 +146,9 @@ impl Scheduler {
                 }
                 Next::End(ending) => break ending,
             };
+            if turns.await_taking_up(self.schedule.holds_back()) {
+                continue;
+            }
             tokio::select! {
                 () = &mut stopped => break Ending::Stopped,
                 event = events.recv() => {
@@ -160,6 +167,7 @@ impl Scheduler {
                 taken = Arc::clone(&permits).acquire_owned(), if permit.is_none() && !self.is_held() => {
                     permit = taken.ok();
                 }
+                () = turns.next_taken_up() => {}
                 () = sleep_until(wake) => {}
                 _ = ticks.tick() => {}
             }

@@ -30,18 +30,26 @@ const REST: usize = 3;
 /// Number of domains at which those are forgotten that have no visits here.
 const KEPT: usize = 4_096;
 
-/// The visits between fetch and commit, by domain. Cheap to clone.
+/// The visits between fetch and commit, by domain, and how many are on their way. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Turns {
     analysts: usize,
     state: Arc<Mutex<State>>,
+    /// Told when a visit is taken up that the scheduler waits for.
+    taken_up: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     domains: HashMap<Site, Domain>,
+    /// Number of visits that are being made.
+    making: usize,
     /// Number of visits of all domains that were let in and have not arrived at the committer.
     reading: usize,
+    /// Domains of the visits that analysts have taken up since the scheduler asked last.
+    taken_up: Vec<Site>,
+    /// Whether the scheduler waits for that.
+    is_awaited: bool,
     /// The last domains that had a visit here, the last one first, and when: as many as matter.
     last: VecDeque<(Site, Instant)>,
 }
@@ -64,6 +72,10 @@ pub struct Turn {
     taken: Option<(Turns, Site)>,
     has_arrived: bool,
 }
+
+/// A visit that is being made; that is over when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Making(Turns);
 
 /// Why a visit waits: until something changes, but no longer than this.
 #[derive(Debug)]
@@ -184,6 +196,7 @@ impl Turns {
         Self {
             analysts,
             state: Arc::default(),
+            taken_up: Arc::default(),
         }
     }
 
@@ -194,6 +207,36 @@ impl Turns {
     /// Number of visits that are being read, and have not arrived at the committer.
     pub(crate) fn reading(&self) -> usize {
         self.state().reading
+    }
+
+    /// Whether visits are being made or read that will arrive at the committer.
+    pub(crate) fn are_coming(&self) -> bool {
+        let state = self.state();
+        state.making > 0 || state.reading > 0
+    }
+
+    /// Notes that a visit is being made.
+    pub(crate) fn make(&self) -> Making {
+        self.state().making += 1;
+        Making(self.clone())
+    }
+
+    /// Returns the domain of each visit that was taken up since this was asked last.
+    pub(crate) fn taken_up(&self) -> Vec<Site> {
+        std::mem::take(&mut self.state().taken_up)
+    }
+
+    /// Says whether the scheduler waits for visits to be taken up. Returns `true` if some were
+    /// since it asked last.
+    pub(crate) fn await_taking_up(&self, is_awaited: bool) -> bool {
+        let mut state = self.state();
+        state.is_awaited = is_awaited;
+        is_awaited && !state.taken_up.is_empty()
+    }
+
+    /// Waits until a visit is taken up, if that is awaited.
+    pub(crate) async fn next_taken_up(&self) {
+        self.taken_up.notified().await;
     }
 
     /// Waits until a visit of a domain may be read and committed.
@@ -223,6 +266,17 @@ impl Turns {
 }
 
 impl Turn {
+    /// An analyst has taken up the visit, which has given its slot back.
+    pub(crate) fn take_up(&self) {
+        if let Some((turns, site)) = &self.taken {
+            let mut state = turns.state();
+            state.taken_up.push(site.clone());
+            if state.is_awaited {
+                turns.taken_up.notify_one();
+            }
+        }
+    }
+
     /// The visit was read, and is at the committer.
     pub(crate) fn arrive(&mut self) {
         if let (Some((turns, _)), false) = (&self.taken, self.has_arrived) {
@@ -252,6 +306,12 @@ impl Drop for Queue<'_> {
         if self.is_waiting {
             self.turns.state().give_up(self.site);
         }
+    }
+}
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        self.0.state().making -= 1;
     }
 }
 
@@ -357,6 +417,27 @@ mod tests {
         let wait = state.enter(&slow, 1, now).unwrap_err();
         assert_eq!(wait.until, Some(now + LATELY));
         assert!(state.enter(&slow, 1, now + LATELY).is_ok());
+    }
+
+    #[tokio::test]
+    async fn the_scheduler_is_told_what_analysts_take_up() {
+        let turns = Turns::new(2);
+        let [slow, fast] = sites();
+        let made = turns.make();
+        assert!(turns.are_coming());
+        let mut turn = turns.take(&slow).await;
+        drop(made);
+        assert!(turns.are_coming(), "it is being read");
+        turn.take_up();
+        // It was taken up before anybody asked for that.
+        assert!(turns.await_taking_up(true));
+        assert_eq!(turns.taken_up(), std::slice::from_ref(&slow));
+        assert!(!turns.await_taking_up(true));
+        turns.take(&fast).await.take_up();
+        turns.next_taken_up().await;
+        assert_eq!(turns.taken_up(), std::slice::from_ref(&fast));
+        turn.arrive();
+        assert!(!turns.are_coming());
     }
 
     #[tokio::test]

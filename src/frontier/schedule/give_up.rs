@@ -2,7 +2,7 @@
 
 use super::Schedule;
 use super::active_host::ReadState;
-use super::page_task;
+use super::tasks::page_task;
 use crate::frontier::SkipReason;
 use crate::url::{HostKey, Site};
 

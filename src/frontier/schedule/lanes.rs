@@ -205,19 +205,24 @@ impl Lanes {
         }
     }
 
-    /// Records that a visit on behalf of a host is over, and will be committed.
+    /// Records that a visit on behalf of a host is over, and waits to be read.
     pub(super) fn hand_on(&mut self, host: &HostKey) {
         self.shares.hand_on(&Site::of_name(host.name()));
     }
 
-    /// Records that such a visit was committed.
-    pub(super) fn committed(&mut self, host: &HostKey) {
-        self.shares.commit(&Site::of_name(host.name()));
+    /// Records that such a visit waits no more.
+    pub(super) fn taken_up(&mut self, domain: &Site) {
+        self.shares.take_up(domain);
     }
 
     /// Charges the domain of a host for what was done about its visits after they were made.
     pub(super) fn charge_work(&mut self, host: &HostKey, took: Duration) {
         self.shares.charge_work(&Site::of_name(host.name()), took);
+    }
+
+    /// Whether hosts are due whose domains hold too much for another visit.
+    pub(super) fn holds_back(&self) -> bool {
+        self.shares.holds_back()
     }
 
     /// When the next host may be visited; a time in the past if one may be visited now, and `None`
@@ -596,7 +601,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_committed_yet_counts() {
+    fn what_waits_to_be_read_counts() {
         let mut lanes = many_and_another();
         let mut made = Vec::new();
         while let Some(host) = lanes.pop(Moment(0)) {
@@ -605,11 +610,20 @@ mod tests {
             made.push(host);
         }
         assert_eq!(made.len(), 16);
-        lanes.committed(&made[0]);
+        assert!(lanes.holds_back());
+        lanes.taken_up(&Site::of_name(made[0].name()));
+        let another = lanes.pop(Moment(0)).unwrap();
+        assert!(lanes.pop(Moment(0)).is_none());
+        // What comes of it may be heard in any order.
+        lanes.taken_up(&Site::of_name(another.name()));
+        lanes.ended(&another, Moment(0));
+        lanes.hand_on(&another);
         assert!(lanes.pop(Moment(0)).is_some());
         assert!(lanes.pop(Moment(0)).is_none());
+        assert!(lanes.holds_back());
         // Nobody else waits any more.
         lanes.remove(&host("other.test"));
+        assert!(!lanes.holds_back());
         assert!(lanes.pop(Moment(0)).is_some());
     }
 

@@ -12,6 +12,7 @@ mod active_host;
 mod give_up;
 mod hold;
 mod lanes;
+mod tasks;
 mod window;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -22,12 +23,13 @@ pub use give_up::Spender;
 
 use active_host::{ActiveHost, AddressState, Line, ReadState, Robots};
 use lanes::{Lanes, Standing};
+use tasks::{page_task, robots_task};
 
 use crate::frontier::{
-    FetchTask, HeldAddress, LoadRequest, Moment, Pace, Place, Politeness, Purpose, QueuedUrl,
-    RefillRequest, Refilled, SkipReason, Visited, Waiting,
+    FetchTask, LoadRequest, Moment, Pace, Place, Politeness, RefillRequest, Refilled, SkipReason,
+    Visited, Waiting,
 };
-use crate::url::{HostKey, Identity};
+use crate::url::{HostKey, Identity, Site};
 
 /// Size of the working set.
 #[derive(Debug, Clone)]
@@ -381,6 +383,16 @@ impl Schedule {
         self.settle(&at);
     }
 
+    /// Reports that a visit of a domain, which was made, waits to be read no more.
+    pub fn taken_up(&mut self, domain: &Site) {
+        self.lanes.taken_up(domain);
+    }
+
+    /// Whether hosts are due that wait until visits of their domains are read.
+    pub fn holds_back(&self) -> bool {
+        self.lanes.holds_back()
+    }
+
     /// Reports that a task was committed. `counted` is whether it counts towards `max_pages`,
     /// `fetched` whether it was handed out as a visit.
     pub fn committed(
@@ -390,9 +402,6 @@ impl Schedule {
         counted: bool,
         fetched: bool,
     ) {
-        if fetched {
-            self.lanes.committed(host);
-        }
         if place.is_some() && fetched {
             self.pages_in_progress = self.pages_in_progress.saturating_sub(1);
             if !counted && let Some(left) = &mut self.pages_left {
@@ -558,40 +567,6 @@ pub fn server_of(address: IpAddr) -> IpAddr {
             IpAddr::from([a, b, c, d])
         }
         [a, b, c, d, ..] => IpAddr::from([a, b, c, d, 0, 0, 0, 0]),
-    }
-}
-
-fn page_task(host: HostKey, pace: Pace, waiting: Waiting, floor: u64) -> FetchTask {
-    FetchTask {
-        url: waiting.url,
-        host,
-        pace,
-        robots_redirect: None,
-        place: Some(Place {
-            class: waiting.class,
-            sequence: waiting.sequence,
-            block: waiting.block,
-            floor,
-        }),
-        queued: waiting.queued,
-        held: HeldAddress::default(),
-    }
-}
-
-fn robots_task(host: HostKey, pace: Pace, identity: &Identity) -> FetchTask {
-    let url = host.robots_url();
-    FetchTask {
-        queued: QueuedUrl {
-            purpose: Purpose::Robots,
-            path: "P".to_owned(),
-            ..QueuedUrl::new(url.to_string(), identity.id(&url))
-        },
-        url,
-        host,
-        pace,
-        robots_redirect: None,
-        place: None,
-        held: HeldAddress::default(),
     }
 }
 

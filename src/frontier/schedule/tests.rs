@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::frontier::{
-    Block, HostState, Leave, Loaded, PARKED, RobotsPolicy, RobotsRedirect, RobotsRow, RobotsState,
-    RobotsVerdict, class_of, load, refill,
+    Block, HostState, Leave, Loaded, PARKED, QueuedUrl, RobotsPolicy, RobotsRedirect, RobotsRow,
+    RobotsState, RobotsVerdict, class_of, load, refill,
 };
 use crate::learn::TrapPolicy;
 use crate::store::{Batch, Durability, Memory, Store, Table, decode, encode, keys};
@@ -316,6 +316,10 @@ impl World {
                 state.due = state.due.max(pace.due);
             }
         });
+        if pace.is_some() {
+            let domain = Site::of_name(task.host.name());
+            self.schedule.taken_up(&domain);
+        }
         self.schedule
             .committed(&task.host, task.place, pace.is_some(), pace.is_some());
     }

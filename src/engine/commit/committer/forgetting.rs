@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{Collected, Committer};
+use super::{Collected, Committer, Taken};
 use crate::dedup::DocumentId;
 use crate::engine::Error;
 use crate::engine::again::{file_gone, forget_robots_document, retire};
@@ -214,7 +214,7 @@ impl Takedown<'_> {
                 lost.push((id, page));
             }
         }
-        let mut set = match self.committer.judge(&visits)? {
+        let mut set = match self.committer.judge(&visits, &Taken::default())? {
             Collected::Changes(set) => *set,
             Collected::Panicked => {
                 // A page on which judging fails is one that cannot be read.

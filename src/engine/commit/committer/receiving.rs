@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use super::{Collected, Committer};
+use tokio::sync::oneshot;
+
+use super::{Collected, Committer, Group, Judge};
 use crate::engine::admission::{know, take_in};
 use crate::engine::error::Error;
 use crate::engine::exchange::{Arrived, Exchange};
 use crate::engine::requeue::PutBack;
-use crate::engine::visit::{KnownPage, KnownPages, Receipt, Seeds};
+use crate::engine::visit::{Analysed, KnownPage, KnownPages, Receipt, Seeds};
 use crate::frontier::{Moment, Seed};
 use crate::rows::{Named, Sent};
 use crate::url::{self, HostKey};
@@ -17,21 +19,36 @@ use crate::url::{self, HostKey};
 const MAX_TAKEN_IN: usize = 1_000;
 
 impl Committer {
-    /// Takes in what arrived of other shards, and replies how far everything of each is committed.
-    /// What was taken in before is passed over; what would leave a gap is left alone, since it
-    /// comes again.
-    pub(super) fn receive(
+    /// Commits visits and what other shards sent, and replies to these.
+    pub(super) fn commit_together(
         &mut self,
-        arrived: Vec<Arrived>,
+        (visits, parcels): (Vec<Analysed>, Vec<Arrived>),
         now: Moment,
     ) -> Result<Vec<Receipt>, Error> {
-        let mut receipts = Vec::new();
-        let mut replies = Vec::new();
-        let mut taken = Taken::default();
+        let mut received = self.receive(parcels, now)?;
+        let mut receipts = std::mem::take(&mut received.receipts);
+        receipts.extend(match visits.is_empty() {
+            true => take_all_in(self, &mut received.taken, now)?,
+            false => self.commit_visits(visits, std::mem::take(&mut received.taken))?,
+        });
+        received.reply(&self.exchange);
+        Ok(receipts)
+    }
+
+    /// Takes what arrived of other shards, and takes in what cannot share a commit with the rest.
+    /// What was taken in before is passed over; what would leave a gap is left alone, since it
+    /// comes again.
+    fn receive(&mut self, arrived: Vec<Arrived>, now: Moment) -> Result<Received, Error> {
+        let mut received = Received::default();
+        let Received {
+            receipts,
+            replies,
+            taken,
+        } = &mut received;
         for parcel in arrived {
             let from = parcel.from;
             if parcel.gone > self.exchange.received(from) {
-                receipts.extend(take_all_in(self, &mut taken, now)?);
+                receipts.extend(take_all_in(self, taken, now)?);
                 receipts.extend(pass_over(self, from, parcel.gone, now)?);
             }
             let through = taken.through(from, &self.exchange);
@@ -43,13 +60,13 @@ impl Committer {
                 let is_alike = |a: &Sent, b: &Sent| consent_of(Some(a)) == consent_of(Some(b));
                 for part in new.collect::<Vec<_>>().chunk_by(is_alike) {
                     if consent_of(part.first()).is_some() {
-                        receipts.extend(take_all_in(self, &mut taken, now)?);
+                        receipts.extend(take_all_in(self, taken, now)?);
                         receipts.extend(take_seeds_in(self, from, part, now)?);
                         continue;
                     }
                     for part in part.chunks(MAX_TAKEN_IN) {
                         if taken.count() + part.len() > MAX_TAKEN_IN {
-                            receipts.extend(take_all_in(self, &mut taken, now)?);
+                            receipts.extend(take_all_in(self, taken, now)?);
                         }
                         taken.parts.push((from, part.to_vec()));
                     }
@@ -57,12 +74,7 @@ impl Committer {
             }
             replies.extend(parcel.reply.map(|reply| (from, reply)));
         }
-        receipts.extend(take_all_in(self, &mut taken, now)?);
-        for (from, reply) in replies {
-            // Whoever asked may be gone.
-            let _ = reply.send(self.exchange.received(from));
-        }
-        Ok(receipts)
+        Ok(received)
     }
 
     /// Admits what a part of an earlier crawl's archive knows.
@@ -111,13 +123,58 @@ impl Committer {
     }
 }
 
+/// What arrived of other shards.
+#[derive(Default)]
+struct Received {
+    /// Of what is committed of it.
+    receipts: Vec<Receipt>,
+    /// The rest.
+    taken: Taken,
+    /// Where to say how far everything of a shard is committed.
+    replies: Vec<(u16, oneshot::Sender<u64>)>,
+}
+
+impl Received {
+    /// Replies to those who sent it, once all of it is committed.
+    fn reply(self, exchange: &Exchange) {
+        for (from, reply) in self.replies {
+            // Whoever asked may be gone.
+            let _ = reply.send(exchange.received(from));
+        }
+    }
+}
+
 /// Messages of other shards that are no seeds, each part the next of its shard.
 #[derive(Default)]
-struct Taken {
+pub(super) struct Taken {
     parts: Vec<(u16, Vec<Sent>)>,
 }
 
 impl Taken {
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// The number of the last message of each shard, with these.
+    pub(super) fn received(&self, exchange: &Exchange) -> BTreeMap<u16, u64> {
+        let shards = self.parts.iter().map(|(from, _)| *from);
+        shards
+            .map(|from| (from, self.through(from, exchange)))
+            .collect()
+    }
+
+    /// Takes them in with a group.
+    pub(super) fn take_in(&self, judge: &Judge<'_>, group: &mut Group<'_>) -> Result<(), Error> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        for sent in self.parts.iter().flat_map(|(_, part)| part) {
+            take_in(judge.gate, sent, group)?;
+        }
+        group.set.end_receipt();
+        Ok(())
+    }
+
     fn count(&self) -> usize {
         self.parts.iter().map(|(_, part)| part.len()).sum()
     }
@@ -149,27 +206,18 @@ fn take_seeds_in(
 }
 
 /// Takes in, with one commit, what was taken so far.
-fn take_all_in(
+pub(super) fn take_all_in(
     committer: &mut Committer,
     taken: &mut Taken,
     now: Moment,
 ) -> Result<Vec<Receipt>, Error> {
     let taken = std::mem::take(taken);
-    if taken.parts.is_empty() {
+    if taken.is_empty() {
         return Ok(Vec::new());
     }
     committer.pulse.beat();
-    let received: BTreeMap<u16, u64> = (taken.parts.iter())
-        .map(|(from, _)| (*from, taken.through(*from, &committer.exchange)))
-        .collect();
-    let messages = taken.parts.iter().flat_map(|(_, part)| part);
-    let collected = committer.guarded(now, |judge, group| {
-        for sent in messages {
-            take_in(judge.gate, sent, group)?;
-        }
-        group.set.end_receipt();
-        Ok(())
-    })?;
+    let received = taken.received(&committer.exchange);
+    let collected = committer.guarded(now, |judge, group| taken.take_in(judge, group))?;
     let mut set = match collected {
         Collected::Changes(set) => *set,
         Collected::Panicked if taken.count() > 1 => {

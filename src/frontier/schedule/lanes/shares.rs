@@ -51,8 +51,9 @@ struct Domain {
     turns: [Option<(u64, u64)>; 2],
     /// Number of its hosts that are being visited: of those that answer, and of others.
     busy: [usize; 2],
-    /// Number of its visits that were made and are not committed.
-    behind: usize,
+    /// Number of its visits that were made and wait to be read. That one waits no more may be heard
+    /// before it is heard that it was made.
+    behind: isize,
     /// Number of its hosts that wait or are being visited.
     hosts: usize,
     /// Number of these that do not fail.
@@ -126,16 +127,14 @@ impl Shares {
         self.charge(&party.domain, took.saturating_sub(LEAST));
     }
 
-    /// A visit of a domain was made, and is to be committed.
+    /// A visit of a domain was made, and waits to be read.
     pub(super) fn hand_on(&mut self, site: &Site) {
         self.domains.entry(site.clone()).or_default().behind += 1;
     }
 
-    /// A visit of a domain was committed.
-    pub(super) fn commit(&mut self, site: &Site) {
-        if let Some(domain) = self.domains.get_mut(site) {
-            domain.behind = domain.behind.saturating_sub(1);
-        }
+    /// A visit of a domain waits to be read no more, and has given its slot back.
+    pub(super) fn take_up(&mut self, site: &Site) {
+        self.domains.entry(site.clone()).or_default().behind -= 1;
     }
 
     /// Charges a domain for what was done about its visits after they were made.
@@ -156,6 +155,12 @@ impl Shares {
             domain.due[kind(party.standing)].remove(&(since, lane.clone()));
         }
         self.file(&party.domain, kind(party.standing), false);
+    }
+
+    /// Whether lanes could be served now if their domains held less.
+    pub(super) fn holds_back(&self) -> bool {
+        let waits = |turns: &BTreeSet<_>| !turns.is_empty();
+        self.turns.iter().any(waits) && !self.has_turn()
     }
 
     /// Whether a lane may be served now.
@@ -195,7 +200,8 @@ impl Shares {
             return false;
         };
         // What waits to be read has its slot still.
-        let busy = domain.busy[0] + domain.busy[1] + domain.behind;
+        let behind = usize::try_from(domain.behind).unwrap_or(0);
+        let busy = domain.busy[0] + domain.busy[1] + behind;
         let has_others = self.well > usize::from(domain.well > 0);
         if !has_others {
             return busy >= self.of_lone_domain;
@@ -244,7 +250,7 @@ impl Shares {
         self.share += LEAST;
         let share = self.share;
         self.domains
-            .retain(|_, it| it.hosts > 0 || it.behind > 0 || it.next > share);
+            .retain(|_, it| it.hosts > 0 || it.behind != 0 || it.next > share);
         self.look_through = 2 * self.domains.len() + SLACK;
     }
 
