@@ -13,11 +13,13 @@ use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Chain;
 use async_nats::jetstream::consumer::{AckPolicy, DeliverPolicy, push};
-use async_nats::jetstream::context::{GetStreamErrorKind, PublishErrorKind};
+use async_nats::jetstream::context::{
+    CreateStreamError, CreateStreamErrorKind, GetStreamErrorKind, PublishError, PublishErrorKind,
+};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{self, RawMessageErrorKind, Stream};
 use async_nats::jetstream::{self, Context, ErrorCode};
@@ -49,6 +51,10 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 
 /// Number of messages of a log that wait to be read at most.
 const SENT: usize = 64;
+
+/// Time after which a message is sent again that was refused because another one of its subject was
+/// on its way to the servers.
+const ANOTHER: Duration = Duration::from_millis(10);
 
 /// Bytes of a message that are left for its headers.
 const HEADERS: usize = 1 << 10;
@@ -161,7 +167,7 @@ impl Nats {
         self.ask(|context| async move {
             match context.get_or_create_stream(config).await {
                 Ok(_) => Ok(()),
-                Err(error) => Err(Error::Refused(format!("a stream cannot be made: {error}"))),
+                Err(error) => Err(not_made(&error)),
             }
         })
     }
@@ -184,18 +190,27 @@ impl Nats {
             message = message.expected_last_subject_sequence(after);
         }
         self.ask(|context| async move {
-            let answer = match context.send_publish(subject, message).await {
-                Ok(sent) => sent.await,
-                Err(error) => Err(error),
-            };
-            match answer {
-                Ok(acknowledged) => Ok(acknowledged.sequence),
-                Err(error) => Err(match error.kind() {
+            let until = Instant::now() + TIMEOUT;
+            loop {
+                let sent = context.send_publish(subject.clone(), message.clone()).await;
+                let answer = match sent {
+                    Ok(sent) => sent.await,
+                    Err(error) => Err(error),
+                };
+                let error = match answer {
+                    Ok(acknowledged) => return Ok(acknowledged.sequence),
+                    Err(error) => error,
+                };
+                if is_behind_another(&error) && Instant::now() < until {
+                    tokio::time::sleep(ANOTHER).await;
+                    continue;
+                }
+                return Err(match error.kind() {
                     PublishErrorKind::WrongLastSequence => Error::Moved,
                     PublishErrorKind::MaxPayloadExceeded => Error::Refused(error.to_string()),
                     // Also a stream that has no leader for the moment is not found.
                     _ => Error::Away(error.to_string()),
-                }),
+                });
             }
         })
     }
@@ -213,6 +228,39 @@ fn wait<T: Send + 'static>(
     });
     let answer = receiver.recv();
     answer.unwrap_or_else(|_| Err(Error::Away("its client panicked".to_owned())))
+}
+
+/// Why a stream was not made. Servers that have lost their leader, or one of them, may make it in a
+/// moment.
+fn not_made(error: &CreateStreamError) -> Error {
+    use CreateStreamErrorKind::{
+        JetStream, JetStreamUnavailable, NotFound, Response, ResponseParse, TimedOut,
+    };
+    const ELECTING: [ErrorCode; 6] = [
+        ErrorCode::CLUSTER_INCOMPLETE,
+        ErrorCode::CLUSTER_NO_PEERS,
+        ErrorCode::CLUSTER_NOT_ACTIVE,
+        ErrorCode::CLUSTER_NOT_ASSIGNED,
+        ErrorCode::CLUSTER_NOT_AVAILABLE,
+        ErrorCode::CLUSTER_NOT_LEADER,
+    ];
+    let reason = format!("a stream cannot be made: {error}");
+    match error.kind() {
+        TimedOut | Response | ResponseParse | JetStreamUnavailable | NotFound => {
+            Error::Away(reason)
+        }
+        JetStream(error) if ELECTING.contains(&error.error_code()) => Error::Away(reason),
+        _ => Error::Refused(reason),
+    }
+}
+
+/// Whether a message was refused because another one of its subject is on its way to the servers
+/// that keep the log. Nothing was written, and where the log ends is known in a moment only.
+fn is_behind_another(error: &PublishError) -> bool {
+    Chain::new(error).any(|error| {
+        let error: Option<&jetstream::Error> = error.downcast_ref();
+        error.is_some_and(|it| it.error_code() == ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT)
+    })
 }
 
 /// Whether a connection failed because of TLS: the client says so, or hides it in an error of I/O.

@@ -17,9 +17,9 @@ use tokio::runtime::Builder;
 use super::bulletins::BULLETINS;
 use super::seed_list;
 use crate::broker::{self, Broker, Reader};
-use crate::engine::Lease;
 use crate::engine::exchange::{Courier, Crier, HandInError, Heard, Look, Pace, Parcel, Post};
 use crate::engine::library::{Library, LibraryError};
+use crate::engine::{Failpoint, Lease, Step};
 
 /// Bytes of a parcel, as long as it is more than one message.
 const PARCEL: usize = 64 << 10;
@@ -40,8 +40,12 @@ const PACE: Pace = Pace {
     full: PARCEL / 2,
 };
 
-/// Least time between two times that the shard is told what has come back to it, which is a commit.
+/// Least time between two times that the shard is told what has come back to it, which is a commit,
+/// while it has nothing else to do.
 const HEAR: Duration = Duration::from_millis(300);
+
+/// The same while it has visits to make.
+const HEAR_BUSY: Duration = Duration::from_secs(2);
 
 /// Least time between two times that the log of what is sent to the shard is trimmed.
 const TRIM: Duration = Duration::from_secs(1);
@@ -137,14 +141,15 @@ pub(super) struct Exchange {
     position: u64,
     /// When the log of what is sent here is trimmed next.
     trim_at: Duration,
-    /// When the shard is told next what has come back.
-    hear_at: Duration,
+    /// When the shard was told last what has come back.
+    heard_at: Duration,
     /// Up to where that log was trimmed.
     trimmed: u64,
     /// Position of the last seeds that were admitted; `None` until it is read.
     seeds: Option<u64>,
     /// Position behind which the seeds of the crawl begin.
     seeds_from: u64,
+    failpoint: Option<Failpoint>,
 }
 
 /// Name of the log of what is sent to a shard.
@@ -160,6 +165,7 @@ impl Exchange {
         library: Arc<Library>,
         board: Board,
         seeds_from: u64,
+        failpoint: Option<Failpoint>,
     ) -> Self {
         let own = inbox(post.shards().own());
         Self {
@@ -174,10 +180,11 @@ impl Exchange {
             has_logs: false,
             position: 0,
             trim_at: Duration::ZERO,
-            hear_at: Duration::ZERO,
+            heard_at: Duration::ZERO,
             trimmed: 0,
             seeds: None,
             seeds_from,
+            failpoint,
         }
     }
 
@@ -197,12 +204,13 @@ impl Exchange {
                     Ok(true) => {}
                     Ok(false) => {
                         let turn = match self.crier.waits() {
-                            true => RETURN,
+                            // It is told no sooner.
+                            true => self
+                                .hear_at()
+                                .saturating_sub(Lease::now())
+                                .clamp(RETURN, TURN),
                             false => TURN,
                         };
-                        let now = Lease::now();
-                        let due = self.hear_at.checked_sub(now);
-                        let turn = due.map_or(turn, |due| due.min(turn));
                         tokio::select! {
                             changed = self.post.changed() => if changed.is_err() {
                                 return;
@@ -274,6 +282,7 @@ impl Exchange {
         let is_any = !parcels.is_empty();
         for parcel in parcels {
             self.broker.publish(&inbox(parcel.to), &parcel.encode())?;
+            Failpoint::reach(&mut self.failpoint, Step::LinksSent);
         }
         Ok(is_any)
     }
@@ -315,10 +324,17 @@ impl Exchange {
         Ok(true)
     }
 
+    /// When the shard is told next what has come back.
+    fn hear_at(&self) -> Duration {
+        let look = self.board.look(self.post.shards().own());
+        let is_busy = look.is_some_and(|it| !it.is_idle);
+        self.heard_at + if is_busy { HEAR_BUSY } else { HEAR }
+    }
+
     /// Tells the shard what of that has come back, and what others have told. Returns whether there
     /// was anything.
     async fn hear(&mut self, now: Duration) -> Result<bool, Trouble> {
-        if now < self.hear_at {
+        if now < self.hear_at() {
             return Ok(false);
         }
         let after = match self.heard {
@@ -332,7 +348,7 @@ impl Exchange {
         if !has_returned && told.is_empty() {
             return Ok(false);
         }
-        self.hear_at = now + HEAR;
+        self.heard_at = now;
         let heard = Heard {
             returned,
             told,

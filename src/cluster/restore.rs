@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::log::log_of;
-use super::rows::{self, Owner, change, read};
+use super::rows::{self, Owner, change, patiently, read};
 use super::seed_list;
 use super::terms::{self, Creation, Terms};
 use crate::broker::{self, Broker};
-use crate::engine::{self, DataDirectory, DirectoryError, open_store};
+use crate::engine::{self, DataDirectory, DirectoryError, StopHandle, open_store};
 use crate::frontier::Shards;
 use crate::store::copy::Origin;
 use crate::store::{self, Store, Table, decode, keys};
@@ -102,13 +102,13 @@ pub struct Restored {
 }
 
 /// Returns what holds for all workers of the crawl, for a worker with this directory; `None` if it
-/// was not created.
+/// was not created. Waits half a minute for an engine that does not answer, unless it is stopped.
 ///
 /// # Errors
 ///
 /// [`Error::Unknown`] if the directory has a part of a crawl that the engine does not know.
-pub fn enter(broker: &dyn Broker, directory: &Path) -> Result<Option<Terms>> {
-    let known = terms::terms(broker)?;
+pub fn enter(broker: &dyn Broker, directory: &Path, stop: &StopHandle) -> Result<Option<Terms>> {
+    let known = patiently(stop, || terms::terms(broker))?;
     if known.is_none() {
         for (shard, path) in directories(directory)? {
             if let Some(copy) = look(&path)? {

@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::tells::Tells;
 use crate::broker::{Broker, Error, Result};
+use crate::engine::StopHandle;
 use crate::engine::exchange::Look;
 
 /// The row of the owners of all shards.
@@ -40,6 +43,23 @@ pub(super) fn drawn<const N: usize>() -> Result<[u8; N]> {
     match getrandom::fill(&mut bytes) {
         Ok(()) => Ok(bytes),
         Err(error) => Err(Error::Refused(format!("no random bytes: {error}"))),
+    }
+}
+
+/// Asks the engine again while it does not answer, as while it elects a leader: for half a minute,
+/// or until who asks is stopped.
+pub(super) fn patiently<T>(stop: &StopHandle, mut ask: impl FnMut() -> Result<T>) -> Result<T> {
+    const PATIENCE: Duration = Duration::from_secs(30);
+    const PAUSE: Duration = Duration::from_millis(500);
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match ask() {
+            Err(Error::Away(reason)) if Instant::now() < until && !stop.is_stopped() => {
+                tracing::warn!(reason, "the engine of the cluster does not answer");
+                thread::sleep(PAUSE);
+            }
+            answer => return answer,
+        }
     }
 }
 

@@ -19,7 +19,7 @@ use super::kept::Called;
 use super::limits::Limits;
 use super::membership::{Having, Membership, Orders, Times};
 use super::portion::part;
-use super::rows::Rows;
+use super::rows::{Rows, patiently};
 use super::seed_list;
 use super::status::{Facts, ended, stands};
 use super::tells::{Figures, Rate, Tells};
@@ -133,13 +133,17 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Joins a crawl.
+    /// Joins a crawl, unless it is stopped before.
     ///
     /// # Errors
     ///
-    /// [`Error::Engine`] if the engine cannot be reached; [`Error::Directory`] if the directory
-    /// cannot be written.
-    pub fn join(broker: Arc<dyn Broker>, mut options: WorkerOptions) -> Result<Self, Error> {
+    /// [`Error::Engine`] if the engine does not answer for half a minute; [`Error::Directory`] if
+    /// the directory cannot be written.
+    pub fn join(
+        broker: Arc<dyn Broker>,
+        mut options: WorkerOptions,
+        stop: &StopHandle,
+    ) -> Result<Self, Error> {
         let called = Called {
             name: options.name.clone(),
             machine: options.machine.clone(),
@@ -151,20 +155,17 @@ impl Worker {
             source,
         })?;
         let who = (&*options.name, &*options.machine);
-        let rows = Rows::new(Arc::clone(&broker));
         let terms = &options.terms;
-        let membership = Membership::join(
-            rows,
-            who,
-            terms.shards,
-            usize::from(terms.copies),
-            options.times.dead,
-        )?;
+        let (copies, dead) = (usize::from(terms.copies), options.times.dead);
+        let membership = patiently(stop, || {
+            let rows = Rows::new(Arc::clone(&broker));
+            Membership::join(rows, who, terms.shards, copies, dead)
+        })?;
         part(&mut options.crawl, terms.shards, options.max_shards);
         let mut registered = BTreeSet::new();
         for shard in 0..options.terms.shards {
             let copies = Copies::new(Arc::clone(&broker), shard, &options.name);
-            if copies.read()?.contains_key(&options.name) {
+            if patiently(stop, || copies.read())?.contains_key(&options.name) {
                 registered.insert(shard);
             }
         }
@@ -229,7 +230,8 @@ impl Worker {
         let mut leaving = None;
         let runtime = Builder::new_current_thread().enable_time().build();
         let runtime = runtime.map_err(Error::Threads)?;
-        if let Some(over) = ended(&self.broker, &self.options.crawl_name)? {
+        let over = patiently(stop, || ended(&self.broker, &self.options.crawl_name))?;
+        if let Some(over) = over {
             self.view.show(over);
             return Ok(());
         }

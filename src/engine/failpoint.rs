@@ -33,6 +33,10 @@ pub enum Step {
     FileClosed,
     /// A commit was appended to the log that it goes into first.
     LogAppended,
+    /// Links were sent to another shard.
+    LinksSent,
+    /// A worker owns a shard, and its log says so.
+    Owned,
     /// A part of a copy was read for another worker.
     CopyGiven,
     /// A part of a copy of another worker's was committed.
@@ -48,9 +52,9 @@ pub enum Step {
 }
 
 impl Step {
-    /// All steps, in order. Of the last eight, the first is reached when a run ends or a file is
-    /// old, the next three only where there is a log, and the others only if fingerprints are
-    /// recomputed or a data directory of an older format is opened.
+    /// All steps, in order. Of the last ten, the first is reached when a run ends or a file is old,
+    /// the next five only where there is a log, and the others only if fingerprints are recomputed
+    /// or a data directory of an older format is opened.
     pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Returns the step's name on the command line.

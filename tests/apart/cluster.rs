@@ -302,7 +302,8 @@ pub(crate) fn of_writers_that_race_one_wins() {
                                 assert_eq!(at, end + 1);
                                 won += 1;
                             }
-                            Err(Error::Away(_)) => {
+                            Err(Error::Away(reason)) => {
+                                assert!(!reason.contains("wrong last"), "{reason}");
                                 let entry = patiently(|| broker.next("race", end));
                                 let entry = entry.expect("the log is there");
                                 won += u64::from(entry == Some((end + 1, vec![writer])));

@@ -360,7 +360,7 @@ fn an_engine_that_has_lost_all_is_restored_from_disks() {
     web.release();
     engine.lose_all();
     let [a, b] = ["a", "b"].map(|name| place.path().join(name));
-    let refused = enter(engine, &a).expect_err("it has lost its data");
+    let refused = enter(engine, &a, &StopHandle::new()).expect_err("it has lost its data");
     assert!(matches!(refused, RestoreError::Unknown { .. }), "{refused}");
     assert!(
         refused.to_string().contains("does not know the crawl"),
@@ -375,7 +375,7 @@ fn an_engine_that_has_lost_all_is_restored_from_disks() {
     assert!(restored.iter().all(|it| it.commit > 0), "{restored:?}");
     assert!(matches!(restore(engine), Err(RestoreError::Known)));
     assert!(matches!(offer(engine, "a", &a), Err(RestoreError::Known)));
-    let known = enter(engine, &a).expect("it can be asked");
+    let known = enter(engine, &a, &StopHandle::new()).expect("it can be asked");
     assert_eq!(known.map(|terms| terms.shards), Some(SHARDS));
     let (a, b) = (start("a"), start("b"));
     a.end();

@@ -91,9 +91,9 @@ impl<'a> Cluster<'a> {
         };
         let engine = Arc::new(self.engine.connect());
         let broker = Arc::clone(&engine) as Arc<dyn Broker>;
-        let worker = Worker::join(broker, options).expect("it can join");
-        let view = worker.view();
         let stop = StopHandle::new();
+        let worker = Worker::join(broker, options, &stop).expect("it can join");
+        let view = worker.view();
         let own = stop.clone();
         Running {
             stop,

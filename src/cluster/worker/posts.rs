@@ -13,7 +13,8 @@ use crate::cluster::log::{ShardLog, log_of};
 use crate::cluster::tells::Figures;
 use crate::control::{ControlServer, Handles, ServeMode};
 use crate::engine::{
-    self, Control, Crawl, Ending, LostWorker, Opening, RunLimits, ShardOptions, StopHandle, Watch,
+    self, Control, Crawl, Ending, Failpoint, LostWorker, Opening, RunLimits, ShardOptions, Step,
+    StopHandle, Watch,
 };
 use crate::frontier::Shards;
 
@@ -59,6 +60,7 @@ impl Worker {
         let position = Arc::new(AtomicU64::new(NO_COPY));
         let end = Arc::clone(&position);
         options.log = Some(Arc::new(self.log(shard).noting(&position)));
+        let mut failpoint = options.failpoint;
         options.lease = Some(self.lease.clone());
         options.opening = Opening::new(stop.clone());
         let terms = &self.options.terms;
@@ -87,6 +89,7 @@ impl Worker {
         let work = move || {
             up_to_date(&own);
             let mut crawl = Crawl::open(&directory, options)?;
+            Failpoint::reach(&mut failpoint, Step::Owned);
             if let Some(found) = crawl.put_back_lost(&lost)? {
                 tracing::warn!(
                     shard,
@@ -118,8 +121,8 @@ impl Worker {
             // Nobody else sets it.
             let _ = opened.set((handles.control.clone(), handles.watch.clone()));
             let exchange = crawl.post();
-            let exchange =
-                exchange.map(|post| Exchange::new(broker, post, library, board, seeds_from));
+            let exchange = exchange
+                .map(|post| Exchange::new(broker, post, library, board, seeds_from, failpoint));
             let exchange = exchange.map(|exchange| {
                 let thread = thread::Builder::new().name(format!("links-{shard:02}"));
                 thread.spawn(move || exchange.run())

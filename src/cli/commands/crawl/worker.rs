@@ -76,7 +76,7 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> R
     signals::listen(stop.clone(), screen.clone())?;
     let address = &arguments.target.address();
     let broker = arguments.target.connect()?;
-    let terms = enter(&*broker, &arguments.data_dir);
+    let terms = enter(&*broker, &arguments.data_dir, &stop);
     let terms = terms.with_context(|| format!("cannot use {address}"))?;
     let terms = created(address, terms)?;
     let config = joined(&effective, &terms.settings).map_err(|unlike| Failure::Usage {
@@ -118,7 +118,7 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> R
         console: console.as_ref().map(|it| it.place().to_owned()),
         library: arguments.library,
     };
-    let worker = Worker::join(broker, options).map_err(anyhow::Error::from)?;
+    let worker = Worker::join(broker, options, &stop).map_err(anyhow::Error::from)?;
     let view = worker.view();
     if let Some(console) = &console {
         console.show_worker(Sharing {
