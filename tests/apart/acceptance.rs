@@ -56,7 +56,7 @@ fn asked(world: &World) -> BTreeMap<usize, Vec<Instant>> {
     asked
 }
 
-fn raced(shard: &Path) -> u64 {
+pub(crate) fn raced(shard: &Path) -> u64 {
     let store = Embedded::open(&shard.join("store"), &store::Options::default());
     Raced::count(&store.expect("nobody else has it")).expect("its rows can be read")
 }
@@ -66,7 +66,7 @@ pub(crate) fn what_a_cluster_costs() {
     const NAMES: [&str; 4] = ["a", "b", "c", "d"];
     let size = Size {
         hosts: 12,
-        pages_per_host: 600,
+        pages_per_host: 2_400,
         shards: 8,
         settings: FAST,
         ..Size::default()

@@ -8,6 +8,7 @@
 //! - `need`: what a test may need, and whether this machine has it.
 //! - `cluster`: a crawl that commits to a log of NATS, and its servers, killed.
 //! - `workers`: workers that share a crawl, killed, stopped, cut off and without their disks.
+//! - `soak`: the same through minutes of faults of all kinds.
 //! - `one_address`: hosts of many shards behind one address.
 //! - `acceptance`: what such a crawl costs and what holds it up, measured.
 //! - `child`: this binary again, as the process that a test kills.
@@ -34,6 +35,7 @@ mod hostile;
 mod one_address;
 mod packages;
 mod scale;
+mod soak;
 mod tables;
 mod tools;
 mod workers;
@@ -169,6 +171,7 @@ fn tests() -> Vec<Test> {
         one_address::is_asked_no_more_than_by_one_machine: Need::Nats,
         packages::archive_and_wheel_run_where_they_are_put: Need::Program("strip"),
         packages::systemd_understands_the_unit: Need::Program("systemd-analyze"),
+        soak::through_faults_of_all_kinds: Need::Soak,
         scale::every_answer_about_urls_seen_is_right: Need::Nothing,
         scale::what_enters_queues_leaves_them: Need::Nothing,
         scale::pages_admit_what_is_new: Need::Nothing,
@@ -185,7 +188,6 @@ fn tests() -> Vec<Test> {
         workers::of_which_one_is_killed: Need::Nats,
         workers::that_are_interrupted_while_they_copy_and_lose_a_disk: Need::Nats,
         workers::that_are_stopped_and_cut_off: Need::Nats,
-        workers::through_minutes_of_faults: Need::Soak,
     ]
 }
 
@@ -211,7 +213,11 @@ fn main() {
     if child::run() {
         return;
     }
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    // As libtest does it.
+    let threads = std::env::var("RUST_TEST_THREADS").ok();
+    let threads = threads.and_then(|number| number.parse().ok());
+    arguments.test_threads = arguments.test_threads.or(threads);
     let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
     let tests = tests().into_iter().chain(substitutes());
     let trials = tests.map(|test| {

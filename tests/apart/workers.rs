@@ -1,10 +1,8 @@
 //! Workers that share a crawl, as processes, with servers of NATS: whatever becomes of one of them,
 //! together they fetch what one machine fetches, and nothing twice.
 
-use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::hash::BuildHasher as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -18,12 +16,12 @@ use tempfile::TempDir;
 
 use crate::audit::{add_committed, canonical, check_times, rows, simhash};
 use crate::nats::Servers;
-use crate::need::{SOAK, tools};
+use crate::need::tools;
 use crate::proxy::Proxy;
 use crate::run::{PATIENCE, Place, Running, directory, gleaner, payload_digest, read_records, run};
-use crate::web::{ClusterOptions, Random, Web, cluster_web};
+use crate::web::{ClusterOptions, Web, cluster_web};
 
-const SHARDS: [&str; 4] = ["00", "01", "02", "03"];
+pub(crate) const SHARDS: [&str; 4] = ["00", "01", "02", "03"];
 
 /// Everything is committed in small groups, and every distinct body is kept, so that what is left
 /// does not depend on the order.
@@ -344,59 +342,4 @@ pub(crate) fn that_are_interrupted_while_they_copy_and_lose_a_disk() {
     let expected = payloads(&undisturbed.data());
     let missing: Vec<_> = expected.difference(&stored).collect();
     assert!(missing.is_empty(), "{missing:?}");
-}
-
-/// Four workers and three servers, of which every 20 s one is killed and started again, or stopped
-/// for 15 s: for as many minutes as are asked for.
-pub(crate) fn through_minutes_of_faults() {
-    const NAMES: [&str; 4] = ["a", "b", "c", "d"];
-    const ROUND: Duration = Duration::from_secs(20);
-    const STOPPED: Duration = Duration::from_secs(15);
-    /// Requests a second of each of four hosts.
-    const RATE: usize = 5;
-    let minutes = std::env::var(SOAK).expect("it is asked for");
-    let minutes: usize = minutes.parse().expect("a number of minutes");
-    let seed = RandomState::new().hash_one(minutes);
-    eprintln!("seed {seed}");
-    let mut random = Random::new(seed);
-    let size = Size {
-        // More than there is time for until the last fault: some stop a worker besides.
-        pages_per_host: minutes * 80 * RATE,
-        servers: 3,
-        rate: Some(RATE),
-        ..Size::default()
-    };
-    let mut world = World::of(size, seed);
-    let mut workers = NAMES.map(|name| Some(world.start(name, &[])));
-    for round in 0..minutes * 3 {
-        world.passes(ROUND);
-        let at = random.below(NAMES.len());
-        match random.below(3) {
-            0 => {
-                eprintln!("{round}: worker {} is killed", NAMES[at]);
-                if let Some(killed) = workers[at].take() {
-                    killed.signal(Signal::KILL);
-                    killed.end();
-                }
-                workers[at] = Some(world.start(NAMES[at], &[]));
-            }
-            1 => {
-                eprintln!("{round}: worker {} is stopped", NAMES[at]);
-                let worker = workers[at].as_ref().expect("it was started again");
-                worker.signal(Signal::STOP);
-                world.passes(STOPPED);
-                worker.signal(Signal::CONT);
-            }
-            _ => {
-                eprintln!("{round}: server {} is killed", at % 3);
-                world.servers.kill(at % 3);
-                world.servers.run(at % 3);
-            }
-        }
-    }
-    for worker in workers.into_iter().flatten() {
-        worker.end_within(Duration::from_hours(1)).expect(0);
-    }
-    let undisturbed = world.undisturbed();
-    world.check(&NAMES, &undisturbed);
 }

@@ -21,7 +21,7 @@ const HUBS: usize = 150;
 const LINKS: usize = 400;
 
 /// Characters of a URL that is linked.
-const LENGTH: usize = 1_500;
+const LENGTH: usize = 1_000;
 
 /// Small pages fetched after those that link.
 const AFTER: usize = 40;

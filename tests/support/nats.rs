@@ -128,6 +128,8 @@ impl Servers {
             let routes: Vec<_> = self.routes.iter().map(route).collect();
             command
                 .args(["--cluster_name", "tests", "--cluster", &routes[number]])
+                // Who reaches them by a proxy is to know of no other way.
+                .arg("--no_advertise")
                 .args(["--routes", &routes.join(",")]);
         }
         let running = Running::start(command);

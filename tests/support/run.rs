@@ -145,6 +145,12 @@ impl Running {
         Pid::from_child(&self.child)
     }
 
+    /// Whether the process has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        let ended = self.child.try_wait().expect("it is a child");
+        ended.is_some()
+    }
+
     /// Sends a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         rustix::process::kill_process(self.pid(), signal).expect("the process is not reaped yet");

@@ -1,0 +1,286 @@
+//! Four workers and three servers through minutes of faults of all kinds, one every 20 s: after
+//! them there is what one machine leaves.
+
+use std::collections::BTreeMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gleaner::broker::{Broker as _, Nats};
+use gleaner::engine::Step;
+use gleaner::{Feed, Position};
+use jiff::Timestamp;
+use rustix::process::Signal;
+
+use crate::acceptance::raced;
+use crate::audit::{canonical, rows};
+use crate::need::SOAK;
+use crate::proxy::Proxy;
+use crate::run::Running;
+use crate::web::Random;
+use crate::workers::{DEAD, SHARDS, Size, World, owned, patiently, wait_until};
+
+const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+const SERVERS: usize = 3;
+/// Time between two faults.
+const ROUND: Duration = Duration::from_secs(20);
+/// How long a worker is stopped, or cut off from the engine.
+const AWAY: Duration = Duration::from_secs(15);
+/// Requests a second of each of four hosts.
+const RATE: usize = 5;
+/// What a shell says of a process that was killed.
+const KILLED: i32 = 128 + 9;
+/// The steps at which workers kill themselves, and at which time of reaching them at most.
+const STEPS: [(Step, usize); 7] = [
+    (Step::LogAppended, 50),
+    (Step::Committed, 50),
+    (Step::Applied, 50),
+    (Step::LinksSent, 20),
+    (Step::Owned, 2),
+    (Step::CopyGiven, 10),
+    (Step::CopyTaken, 5),
+];
+
+/// A worker that is started again and again, behind proxies to all servers.
+struct Worker {
+    name: &'static str,
+    address: String,
+    proxies: Vec<Proxy>,
+    running: Option<Running>,
+    /// Whether it may kill itself.
+    is_armed: bool,
+}
+
+impl Worker {
+    fn new(name: &'static str, world: &World) -> Self {
+        let proxies: Vec<_> = (0..SERVERS)
+            .map(|it| Proxy::start(world.servers.port(it)))
+            .collect();
+        let ports = proxies.iter().map(|it| format!("127.0.0.1:{}", it.port()));
+        let ports: Vec<_> = ports.collect();
+        let mut worker = Self {
+            name,
+            address: format!("nats://{}/crawl", ports.join(",")),
+            proxies,
+            running: None,
+            is_armed: false,
+        };
+        worker.start(world, None);
+        worker
+    }
+
+    /// Starts it, to kill itself at the n-th time of a step if that is given.
+    fn start(&mut self, world: &World, at: Option<(Step, usize)>) {
+        let at = at.map(|(step, times)| format!("{}:{times}", step.name()));
+        let mut more = vec!["--dead", DEAD];
+        more.extend(at.iter().flat_map(|at| ["--failpoint", at]));
+        self.is_armed = at.is_some();
+        self.running = Some(world.start_at(&self.address, self.name, &more));
+    }
+
+    fn running(&self) -> &Running {
+        self.running.as_ref().expect("it is started again at once")
+    }
+
+    /// Kills it. It may have died before.
+    fn kill(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.signal(Signal::KILL);
+            running.end();
+        }
+    }
+
+    fn cut(&self, is_cut: bool) {
+        self.proxies.iter().for_each(|it| it.cut(is_cut));
+    }
+
+    /// Starts it again if it has killed itself; returns whether it has come to its end.
+    fn look_after(&mut self, world: &World) -> bool {
+        let Some(running) = &mut self.running else {
+            return true;
+        };
+        if !running.has_ended() {
+            return false;
+        }
+        let ended = self.running.take().map(Running::end);
+        let ended = ended.expect("it was there");
+        if self.is_armed && ended.code == KILLED {
+            eprintln!("worker {} has killed itself", self.name);
+            self.start(world, None);
+            return false;
+        }
+        ended.expect(0);
+        true
+    }
+
+    /// The memory that it has, in megabytes.
+    fn megabytes(&self) -> u64 {
+        let path = format!("/proc/{}/status", self.running().pid().as_raw_nonzero());
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let line = text.lines().find_map(|it| it.strip_prefix("VmRSS:"));
+        let number = line.and_then(|it| it.split_whitespace().next());
+        number.and_then(|it| it.parse::<u64>().ok()).unwrap_or(0) / 1_024
+    }
+}
+
+pub(crate) fn through_faults_of_all_kinds() {
+    let minutes = std::env::var(SOAK).expect("it is asked for");
+    let minutes: usize = minutes.parse().expect("a number of minutes");
+    let seed = RandomState::new().hash_one(minutes);
+    eprintln!("seed {seed}");
+    let mut random = Random::new(seed);
+    let size = Size {
+        // More than there is time for until the last fault: some take longer than a round.
+        pages_per_host: minutes * 90 * RATE,
+        servers: SERVERS,
+        rate: Some(RATE),
+        ..Size::default()
+    };
+    let mut world = World::of(size, seed);
+    let engine = world.engine();
+    let mut workers = NAMES.map(|name| Worker::new(name, &world));
+    for round in 0..minutes * 3 {
+        world.passes(ROUND);
+        for worker in &mut workers {
+            worker.look_after(&world);
+        }
+        let most = workers.iter().map(Worker::megabytes).max().unwrap_or(0);
+        let at = random.below(NAMES.len());
+        eprintln!(
+            "{round}: {most} MB; {}",
+            fault(&mut world, &engine, &mut workers, at, &mut random)
+        );
+    }
+    let over = Instant::now() + Duration::from_hours(1);
+    while !workers
+        .iter_mut()
+        .fold(true, |are, it| it.look_after(&world) & are)
+    {
+        assert!(Instant::now() < over, "the crawl does not end");
+        world.passes(Duration::from_secs(1));
+    }
+    check_requests(&world);
+    let undisturbed = world.undisturbed();
+    world.check(&NAMES, &undisturbed);
+    check_duplicates(&world, &undisturbed.data());
+}
+
+/// Lets something go wrong, with the worker at this place if it is a worker's; returns what.
+fn fault(
+    world: &mut World,
+    engine: &Arc<Nats>,
+    workers: &mut [Worker; 4],
+    at: usize,
+    random: &mut Random,
+) -> String {
+    let worker = &mut workers[at];
+    let name = worker.name;
+    match random.below(6) {
+        0 => {
+            worker.kill();
+            worker.start(world, None);
+            format!("worker {name} is killed")
+        }
+        1 => {
+            worker.running().signal(Signal::STOP);
+            world.passes(AWAY);
+            worker.running().signal(Signal::CONT);
+            format!("worker {name} was stopped")
+        }
+        2 => {
+            worker.cut(true);
+            world.passes(AWAY);
+            worker.cut(false);
+            format!("worker {name} was cut off")
+        }
+        3 => {
+            let server = at % SERVERS;
+            world.servers.kill(server);
+            world.servers.run(server);
+            format!("server {server} is killed")
+        }
+        4 => {
+            let (step, most) = STEPS[random.below(STEPS.len())];
+            let step = (step, random.between(1, most));
+            worker.kill();
+            worker.start(world, Some(step));
+            format!("worker {name} is to kill itself, {step:?}")
+        }
+        _ => {
+            worker.kill();
+            wait_until("it is taken over from", || owned(engine, name) == 0);
+            for shard in SHARDS {
+                let end = patiently(|| engine.end(shard));
+                patiently(|| engine.trim(shard, end));
+            }
+            worker.start(world, Some((Step::CopyTaken, random.between(1, 40))));
+            format!("worker {name} is to copy what the logs do not have any more")
+        }
+    }
+}
+
+/// Directories of the shards of all workers.
+fn directories(world: &World) -> impl Iterator<Item = std::path::PathBuf> + '_ {
+    let of = |name| SHARDS.map(|shard| world.data(name).join("shards").join(shard));
+    let all = NAMES.into_iter().flat_map(of);
+    all.filter(|it| it.join("store").exists())
+}
+
+/// Nothing was asked for that had been committed more than a second before.
+fn check_requests(world: &World) {
+    const COMMITTED: Duration = Duration::from_secs(1);
+    let mut last: BTreeMap<String, Timestamp> = BTreeMap::new();
+    for directory in directories(world) {
+        if !directory.join("log").exists() {
+            continue;
+        }
+        let mut feed = Feed::open(&directory, Position::default()).expect("there is a log");
+        while let Some((line, _)) = feed.read_line().expect("the log can be read") {
+            let time: Timestamp = line.time.parse().expect("a time");
+            let known = last.entry(canonical(&line.url)).or_insert(time);
+            *known = time.max(*known);
+        }
+    }
+    let requests = world.web.requests();
+    let now = Timestamp::now();
+    let late = requests.iter().filter_map(|request| {
+        let url = canonical(&world.web.url(request.host, &request.path));
+        let visited = now.duration_since(*last.get(&url)?).unsigned_abs();
+        let before = visited.checked_sub(request.arrived.elapsed())?;
+        (before > COMMITTED).then(|| format!("{url}, {before:?} after its last visit"))
+    });
+    let late: Vec<_> = late.collect();
+    eprintln!(
+        "{} requests, {} of what was committed before",
+        requests.len(),
+        late.len()
+    );
+    assert!(late.is_empty(), "{late:#?}");
+}
+
+/// As many pages were found to be duplicates as by one machine, with those that two shards stored
+/// at the same time, but for one in a hundred near ones.
+fn check_duplicates(world: &World, undisturbed: &Path) {
+    let of = |data: &Path| {
+        let rows = rows(data);
+        let duplicates = rows.values().filter(|it| it.duplicate().is_some());
+        (rows.len(), duplicates.count())
+    };
+    let mut shared = (0, 0, 0);
+    for shard in SHARDS {
+        let copies = directories(world).filter(|it| it.ends_with(shard));
+        let of_copies = copies.map(|it| (of(&it), raced(&it)));
+        let ((pages, duplicates), raced) = of_copies.max().expect("somebody has it");
+        shared.0 += pages;
+        shared.1 += duplicates;
+        shared.2 += raced as usize;
+    }
+    let (pages, alone) = of(undisturbed);
+    eprintln!(
+        "{pages} pages: {alone} duplicates; of the workers {} pages, {} duplicates, {} raced",
+        shared.0, shared.1, shared.2
+    );
+    assert!((shared.1 + shared.2).abs_diff(alone) <= pages / 100);
+}
