@@ -215,6 +215,11 @@ impl Lanes {
         self.shares.take_up(domain);
     }
 
+    /// Records that a visit on behalf of a host was committed.
+    pub(super) fn committed(&mut self, host: &HostKey) {
+        self.shares.commit(&Site::of_name(host.name()));
+    }
+
     /// Charges the domain of a host for what was done about its visits after they were made.
     pub(super) fn charge_work(&mut self, host: &HostKey, took: Duration) {
         self.shares.charge_work(&Site::of_name(host.name()), took);
@@ -625,6 +630,22 @@ mod tests {
         lanes.remove(&host("other.test"));
         assert!(!lanes.holds_back());
         assert!(lanes.pop(Moment(0)).is_some());
+    }
+
+    #[test]
+    fn a_domain_has_no_more_than_a_group_to_be_committed() {
+        let mut lanes = many_and_another();
+        let mut made = Vec::new();
+        while let Some(host) = lanes.pop(Moment(0)) {
+            lanes.ended(&host, Moment(0));
+            lanes.hand_on(&host);
+            lanes.taken_up(&Site::of_name(host.name()));
+            made.push(host);
+        }
+        assert_eq!(made.len(), 32);
+        lanes.committed(&made[0]);
+        assert!(lanes.pop(Moment(0)).is_some());
+        assert!(lanes.pop(Moment(0)).is_none());
     }
 
     #[test]

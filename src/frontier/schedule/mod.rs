@@ -402,6 +402,9 @@ impl Schedule {
         counted: bool,
         fetched: bool,
     ) {
+        if fetched {
+            self.lanes.committed(host);
+        }
         if place.is_some() && fetched {
             self.pages_in_progress = self.pages_in_progress.saturating_sub(1);
             if !counted && let Some(left) = &mut self.pages_left {

@@ -11,6 +11,10 @@ use crate::url::Site;
 /// what it took beyond this, and when it is committed, what reading and committing it took.
 const LEAST: u64 = 100;
 
+/// Visits of a domain that may be made and not committed, whatever its slots: as many as are
+/// committed together. What is not committed is lost in a crash, and nothing is learned from it yet.
+const UNCOMMITTED: usize = 32;
+
 /// Lanes that may be served, and the slots that are taken.
 #[derive(Debug)]
 pub(super) struct Shares {
@@ -54,6 +58,8 @@ struct Domain {
     /// Number of its visits that were made and wait to be read. That one waits no more may be heard
     /// before it is heard that it was made.
     behind: isize,
+    /// Number of its visits that were made and are not committed.
+    uncommitted: usize,
     /// Number of its hosts that wait or are being visited.
     hosts: usize,
     /// Number of these that do not fail.
@@ -129,7 +135,16 @@ impl Shares {
 
     /// A visit of a domain was made, and waits to be read.
     pub(super) fn hand_on(&mut self, site: &Site) {
-        self.domains.entry(site.clone()).or_default().behind += 1;
+        let domain = self.domains.entry(site.clone()).or_default();
+        domain.behind += 1;
+        domain.uncommitted += 1;
+    }
+
+    /// A visit of a domain was committed.
+    pub(super) fn commit(&mut self, site: &Site) {
+        if let Some(domain) = self.domains.get_mut(site) {
+            domain.uncommitted = domain.uncommitted.saturating_sub(1);
+        }
     }
 
     /// A visit of a domain waits to be read no more, and has given its slot back.
@@ -201,12 +216,15 @@ impl Shares {
         };
         // What waits to be read has its slot still.
         let behind = usize::try_from(domain.behind).unwrap_or(0);
-        let busy = domain.busy[0] + domain.busy[1] + behind;
+        let busy = domain.busy[0] + domain.busy[1];
         let has_others = self.well > usize::from(domain.well > 0);
-        if !has_others {
-            return busy >= self.of_lone_domain;
-        }
-        busy >= self.of_domain || kind == 1 && domain.busy[1] >= self.of_domain_silent
+        let most = match has_others {
+            true => self.of_domain,
+            false => self.of_lone_domain,
+        };
+        busy + behind >= most
+            || busy + domain.uncommitted >= most.max(UNCOMMITTED)
+            || has_others && kind == 1 && domain.busy[1] >= self.of_domain_silent
     }
 
     /// Moves the next turn of a domain further away.
@@ -249,8 +267,9 @@ impl Shares {
         // Advances even if new domains keep arriving, so that domains with a share get their turn.
         self.share += LEAST;
         let share = self.share;
-        self.domains
-            .retain(|_, it| it.hosts > 0 || it.behind != 0 || it.next > share);
+        self.domains.retain(|_, it| {
+            it.hosts > 0 || it.behind != 0 || it.uncommitted > 0 || it.next > share
+        });
         self.look_through = 2 * self.domains.len() + SLACK;
     }
 
