@@ -12,7 +12,7 @@ use crate::url::Site;
 const LEAST: u64 = 100;
 
 /// Visits of a domain that may be made and not committed, whatever its slots: as many as are
-/// committed together. What is not committed is lost in a crash, and nothing is learned from it yet.
+/// committed together. A crash loses what is not committed, and nothing is learned from it yet.
 const UNCOMMITTED: usize = 32;
 
 /// Lanes that may be served, and the slots that are taken.
