@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -222,7 +222,7 @@ fn fault(
 }
 
 /// Directories of the shards of all workers.
-fn directories(world: &World) -> impl Iterator<Item = std::path::PathBuf> + '_ {
+fn directories(world: &World) -> impl Iterator<Item = PathBuf> + '_ {
     let of = |name| SHARDS.map(|shard| world.data(name).join("shards").join(shard));
     let all = NAMES.into_iter().flat_map(of);
     all.filter(|it| it.join("store").exists())

@@ -605,15 +605,22 @@ mod tests {
         lanes
     }
 
-    #[test]
-    fn what_waits_to_be_read_counts() {
-        let mut lanes = many_and_another();
+    /// Makes all visits that may be made, and has `after` done behind each.
+    fn make_all(lanes: &mut Lanes, after: impl Fn(&mut Lanes, &HostKey)) -> Vec<HostKey> {
         let mut made = Vec::new();
         while let Some(host) = lanes.pop(Moment(0)) {
             lanes.ended(&host, Moment(0));
             lanes.hand_on(&host);
+            after(lanes, &host);
             made.push(host);
         }
+        made
+    }
+
+    #[test]
+    fn what_waits_to_be_read_counts() {
+        let mut lanes = many_and_another();
+        let made = make_all(&mut lanes, |_, _| {});
         assert_eq!(made.len(), 16);
         assert!(lanes.holds_back());
         lanes.taken_up(&Site::of_name(made[0].name()));
@@ -635,13 +642,9 @@ mod tests {
     #[test]
     fn a_domain_has_no_more_than_a_group_to_be_committed() {
         let mut lanes = many_and_another();
-        let mut made = Vec::new();
-        while let Some(host) = lanes.pop(Moment(0)) {
-            lanes.ended(&host, Moment(0));
-            lanes.hand_on(&host);
+        let made = make_all(&mut lanes, |lanes, host| {
             lanes.taken_up(&Site::of_name(host.name()));
-            made.push(host);
-        }
+        });
         assert_eq!(made.len(), 32);
         lanes.committed(&made[0]);
         assert!(lanes.pop(Moment(0)).is_some());
