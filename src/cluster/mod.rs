@@ -13,8 +13,8 @@
 //!
 //! What holds for all workers is fixed when a crawl is created (`terms`), and each keeps that and
 //! what it is called in its directory (`kept`); seeds are added to a list
-//! that all shards read (`seed_list`). People say what they want by a row (`wishes`), and how much
-//! is enough (`limits`), and see what workers tell (`tells`) as the `status` of all.
+//! that all shards read (`seed_list`). People say what they want of it (`wanted`), and see what
+//! workers tell (`tells`) as the `status` of all.
 //! Whether an engine can be relied on is found out by a `check`.
 
 mod assignment;
@@ -24,7 +24,6 @@ mod copies;
 mod exchange;
 mod forget;
 mod kept;
-mod limits;
 mod log;
 mod membership;
 mod portion;
@@ -35,7 +34,7 @@ mod status;
 mod tells;
 mod terms;
 mod view;
-mod wishes;
+mod wanted;
 mod worker;
 
 use std::sync::Arc;
@@ -48,15 +47,14 @@ pub use check::{EngineCheck, Finding, Race, check};
 pub use copies::LOG_MAX;
 pub use forget::forget_worker;
 pub use kept::Called;
-pub use limits::Limits;
 pub use log::ShardLog;
 pub use membership::Times;
-pub use restore::{Error as RestoreError, Restored, enter, offer, restore};
+pub use restore::{Error as RestoreError, Restored, RestoredShard, enter, offer, restore};
 pub use seed_list::add as add_seeds;
 pub use status::{ClusterStatus, CopyNow, FiguresNow, LinksNow, ShardNow, WorkerNow, status};
 pub use terms::{MAX_SHARDS, NewCrawl, Terms, create, terms};
 pub use view::WorkerView;
-pub use wishes::{Going, drain, set_going};
+pub use wanted::{Going, Limits, drain, set_going};
 pub use worker::{Error as WorkerError, Worker, WorkerOptions};
 
 /// Connects to the log of a crawl that is one shard, as its only worker.

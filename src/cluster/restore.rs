@@ -16,6 +16,7 @@ use super::log::log_of;
 use super::rows::{self, Owner, change, patiently, read};
 use super::seed_list;
 use super::terms::{self, Creation, Terms};
+use super::wanted::{Going, Heard, Limits};
 use crate::broker::{self, Broker};
 use crate::engine::{self, DataDirectory, DirectoryError, StopHandle, open_store};
 use crate::frontier::Shards;
@@ -77,6 +78,8 @@ struct Offers {
     creation: Creation,
     /// How far any shard has read the list of seeds.
     seeds_through: u64,
+    /// What people wanted, by the worker that heard of it last.
+    heard: Heard,
     /// By shard and worker.
     copies: BTreeMap<u16, BTreeMap<String, Offered>>,
 }
@@ -88,9 +91,20 @@ struct Offered {
     commit: u64,
 }
 
-/// A shard that is restored.
+/// A crawl that is restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
+    /// Its shards, in order.
+    pub shards: Vec<RestoredShard>,
+    /// Whether it goes on, as people wanted before.
+    pub going: Going,
+    /// How much of it is enough, as before.
+    pub limits: Limits,
+}
+
+/// A shard that is restored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestoredShard {
     /// Its number.
     pub shard: u16,
     /// The worker whose copy it goes on from.
@@ -158,6 +172,8 @@ pub fn offer(broker: &dyn Broker, worker: &str, directory: &Path) -> Result<BTre
             copies.push(copy);
         }
     }
+    let heard = Heard::of(directory).map_err(|error| unusable(error.to_string()))?;
+    let heard = heard.unwrap_or_default();
     // Rows are made together with the first log.
     broker.create(&log_of(0))?;
     let mut is_other = false;
@@ -167,6 +183,7 @@ pub fn offer(broker: &dyn Broker, worker: &str, directory: &Path) -> Result<BTre
             return false;
         }
         offers.creation.clone_from(&creation);
+        offers.heard.merge(heard.clone());
         for copy in &copies {
             let of_shard = offers.copies.entry(copy.shards.own()).or_default();
             of_shard.insert(worker.to_owned(), copy.offered);
@@ -185,12 +202,12 @@ pub fn offer(broker: &dyn Broker, worker: &str, directory: &Path) -> Result<BTre
 }
 
 /// Makes the crawl known to the engine again, by what was offered: each shard is its whose copy is
-/// the most advanced. Its workers go on when they are started.
+/// the most advanced. Its workers go on when they are started, unless people wanted otherwise.
 ///
 /// # Errors
 ///
 /// [`Error::Known`] if the engine has the crawl; [`Error::Incomplete`] if a shard was not offered.
-pub fn restore(broker: &dyn Broker) -> Result<Vec<Restored>> {
+pub fn restore(broker: &dyn Broker) -> Result<Restored> {
     if terms::terms(broker)?.is_some() {
         return Err(Error::Known);
     }
@@ -221,7 +238,7 @@ pub fn restore(broker: &dyn Broker) -> Result<Vec<Restored>> {
         let behind = copies.iter().filter(|(_, offered)| *offered < best);
         restored.push((
             best.epoch,
-            Restored {
+            RestoredShard {
                 shard: *shard,
                 worker: worker.clone(),
                 commit: best.commit,
@@ -238,13 +255,19 @@ pub fn restore(broker: &dyn Broker) -> Result<Vec<Restored>> {
     });
     let owners: Vec<Owner> = owners.collect();
     seed_list::restore(broker, offers.seeds_through)?;
+    let wanted = offers.heard.wanted;
+    wanted.restore(broker)?;
     rows::restore(broker, workers, &owners)?;
     terms::restore(broker, &offers.creation)?;
     change(broker, OFFERS, |offers: &mut Offers| {
         *offers = Offers::default();
         true
     })?;
-    Ok(restored.into_iter().map(|(_, restored)| restored).collect())
+    Ok(Restored {
+        shards: restored.into_iter().map(|(_, shard)| shard).collect(),
+        going: wanted.wishes.going,
+        limits: wanted.limits,
+    })
 }
 
 /// What a directory is a copy of.

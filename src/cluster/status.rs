@@ -11,13 +11,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::forget::lost;
-use super::limits::Limits;
 use super::membership::Known;
 use super::rows::{Owner, Rows};
 use super::seed_list;
 use super::tells::Figures;
 use super::terms::{Terms, terms};
-use super::wishes::{Going, Wishes};
+use super::wanted::{Going, Limits, Wishes};
 use crate::broker::{Broker, Error, Result};
 
 /// Difference of clocks that is told, in seconds.

@@ -7,9 +7,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::kept;
-use super::limits::Limits;
 use super::rows::{change, drawn, read};
 use super::seed_list;
+use super::wanted::Limits;
 use crate::broker::{Broker, Error, Result};
 use crate::frontier::Seed;
 use crate::url::Secret;

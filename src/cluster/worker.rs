@@ -16,7 +16,6 @@ use super::copies::{Copies, NO_COPY};
 use super::exchange::Board;
 use super::forget::{Lost, lost};
 use super::kept::Called;
-use super::limits::Limits;
 use super::membership::{Having, Membership, Orders, Times};
 use super::portion::part;
 use super::rows::{Rows, patiently};
@@ -25,7 +24,7 @@ use super::status::{Facts, ended, stands};
 use super::tells::{Figures, Rate, Tells};
 use super::terms::Terms;
 use super::view::WorkerView;
-use super::wishes::{self, Going, Wishes};
+use super::wanted::{self, Going, Heard, Wanted};
 use crate::broker::{self, Broker};
 use crate::engine::exchange::Look;
 use crate::engine::library::LibraryOptions;
@@ -120,9 +119,7 @@ pub struct Worker {
     registered: BTreeSet<u16>,
     board: Board,
     /// What people want.
-    wishes: Wishes,
-    /// How much of the crawl is enough.
-    limits: Limits,
+    wanted: Wanted,
     /// Whether it has crawled or followed anything.
     has_begun: bool,
     /// Figures of the shards that it owns.
@@ -189,8 +186,7 @@ impl Worker {
             lost: Vec::new(),
             registered,
             board: Board::default(),
-            wishes: Wishes::default(),
-            limits: Limits::default(),
+            wanted: Wanted::default(),
             has_begun: false,
             figures: BTreeMap::new(),
             rate: Rate::default(),
@@ -243,13 +239,13 @@ impl Worker {
             }
             let now = Lease::now();
             let heeded = self.heed();
-            let is_held = self.wishes.going == Going::Stopped;
-            let is_drained = self.wishes.drained.contains(&self.options.name);
+            let is_held = self.wanted.wishes.going == Going::Stopped;
+            let is_drained = self.wanted.wishes.drained.contains(&self.options.name);
             let having = self.having(stop.is_stopped() || is_held || is_drained, now);
             let ordered = heeded.and_then(|()| self.membership.tick(&having, now));
             match ordered {
                 Ok(orders) => {
-                    if self.wishes.going == Going::Running {
+                    if self.wanted.wishes.going == Going::Running {
                         self.lease.renew(now + self.options.times.right);
                     }
                     self.board.set_over(orders.is_drained);
@@ -260,6 +256,11 @@ impl Worker {
                         .filter(|(it, _)| !orders.own.contains(it));
                     for (shard, look) in others {
                         self.board.put(*shard, look.clone());
+                    }
+                    // Not before the engine knows this worker: one that has lost its data knows
+                    // of no wishes.
+                    if let Err(error) = Heard::keep(&self.options.directory, &self.wanted) {
+                        tracing::warn!(%error, "what is wanted of the crawl could not be kept");
                     }
                     self.show(now);
                     self.stop_at_limits()?;
@@ -312,8 +313,7 @@ impl Worker {
 
     /// Reads what people want, and whether they gave seeds.
     fn heed(&mut self) -> broker::Result<()> {
-        self.wishes = Wishes::read(&*self.broker)?;
-        self.limits = Limits::read(&*self.broker)?;
+        self.wanted = Wanted::read(&*self.broker)?;
         let end = seed_list::end(&*self.broker)?;
         if end > self.board.seeds_end() {
             // All shards read them: those that were done are crawled again.
@@ -326,7 +326,7 @@ impl Worker {
     /// Lets the crawls pause or go on, as people want. A worker that has just begun makes no visits
     /// before it has heard what that is, since it has no lease.
     fn pace(&mut self, runtime: &Runtime) {
-        let is_paused = self.wishes.going == Going::Paused;
+        let is_paused = self.wanted.wishes.going == Going::Paused;
         for post in self.posts.values_mut() {
             let Some((control, _)) = post.open.get() else {
                 continue;
@@ -350,8 +350,8 @@ impl Worker {
         let status = stands(&Facts {
             name: &self.options.crawl_name,
             terms: &self.options.terms,
-            wishes: &self.wishes,
-            limits: self.limits,
+            wishes: &self.wanted.wishes,
+            limits: self.wanted.limits,
             owners,
             workers: &workers,
             seeds_end: self.board.seeds_end(),
@@ -365,12 +365,12 @@ impl Worker {
         let Some(now) = self.view.status() else {
             return Ok(());
         };
-        let reached = self.limits.reached((now.sum.pages, now.sum.bytes));
-        let Some(limit) = reached.filter(|_| self.wishes.going == Going::Running) else {
+        let reached = self.wanted.limits.reached((now.sum.pages, now.sum.bytes));
+        let Some(limit) = reached.filter(|_| self.wanted.wishes.going == Going::Running) else {
             return Ok(());
         };
         tracing::info!(limit, "the crawl has what it was to have, and is stopped");
-        match wishes::stop(&*self.broker) {
+        match wanted::stop(&*self.broker) {
             // It is reached at the next beat too.
             Err(broker::Error::Away(_)) => Ok(()),
             stopped => Ok(stopped?),
@@ -422,7 +422,7 @@ impl Worker {
         for shard in &self.done {
             figures.insert(*shard, self.figures.remove(shard).unwrap_or_default());
         }
-        if self.wishes.going == Going::Stopped {
+        if self.wanted.wishes.going == Going::Stopped {
             // What ends goes on later, and is told until then.
             for (shard, last) in &self.figures {
                 figures.entry(*shard).or_insert_with(|| last.clone());

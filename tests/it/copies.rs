@@ -9,7 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gleaner::broker::{Broker, Memory};
-use gleaner::cluster::{RestoreError, ShardLog, enter, forget_worker, offer, restore};
+use gleaner::cluster::{
+    Going, Limits, RestoreError, ShardLog, enter, forget_worker, offer, restore,
+};
 use gleaner::dedup::shard_of;
 use gleaner::engine::{
     Bodies, CopySource, CopyStep, Copying, FollowStep, Following, PageRecord, body_place,
@@ -340,7 +342,7 @@ fn what_only_a_lost_disk_had_is_fetched_again() {
 }
 
 /// The engine loses all that it has: workers do not begin anew beside what they have, and go on
-/// from it once it is restored.
+/// from it once it is restored, with the limits that they had.
 #[test]
 fn an_engine_that_has_lost_all_is_restored_from_disks() {
     let web = workers_web(30);
@@ -348,6 +350,11 @@ fn an_engine_that_has_lost_all_is_restored_from_disks() {
     let expected = alone(&place.path().join("alone"), &web);
     let cluster = Cluster::new(place.path(), [web.url(0, "/")]);
     let engine = &cluster.engine;
+    let limits = Limits {
+        max_pages: Some(1_000_000),
+        max_bytes: None,
+    };
+    limits.set(engine).expect("the engine is there");
     let start = |name| cluster.start(name);
     web.hold_after(200);
     let (a, b) = (start("a"), start("b"));
@@ -370,9 +377,13 @@ fn an_engine_that_has_lost_all_is_restored_from_disks() {
     offer(engine, "a", &a).expect("it can be read");
     offer(engine, "b", &b).expect("it can be read");
     let restored = restore(engine).expect("all shards are there");
-    let shards: Vec<u16> = restored.iter().map(|it| it.shard).collect();
+    let shards: Vec<u16> = restored.shards.iter().map(|it| it.shard).collect();
     assert_eq!(shards, (0..SHARDS).collect::<Vec<_>>());
-    assert!(restored.iter().all(|it| it.commit > 0), "{restored:?}");
+    assert!(
+        restored.shards.iter().all(|it| it.commit > 0),
+        "{restored:?}"
+    );
+    assert_eq!((restored.going, restored.limits), (Going::Running, limits));
     assert!(matches!(restore(engine), Err(RestoreError::Known)));
     assert!(matches!(offer(engine, "a", &a), Err(RestoreError::Known)));
     let known = enter(engine, &a, &StopHandle::new()).expect("it can be asked");

@@ -11,7 +11,8 @@ use super::names::names;
 use crate::cli::Failure;
 use crate::cli::output;
 use crate::cli::words::count;
-use crate::cluster::{self, Times, offer};
+use crate::cluster::{self, Going, Limits, Times, offer};
+use crate::units::Size;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -38,7 +39,8 @@ pub(crate) struct Forget {
   gleaner cluster restore nats://127.0.0.1/news
 
 First on each machine with the directory of its worker, then once without: each shard goes on from
-the copy that is the most advanced, and workers can be started.")]
+the copy that is the most advanced, and workers can be started. A crawl that was paused or stopped
+stays so until `gleaner cluster resume`, and its --max-pages and --max-bytes hold as before.")]
 pub(crate) struct Restore {
     #[command(flatten)]
     target: Target,
@@ -89,7 +91,7 @@ pub(super) fn restore(arguments: &Restore) -> Result<(), Failure> {
         return Ok(());
     }
     let restored = cluster::restore(&*broker).with_context(context)?;
-    for shard in &restored {
+    for shard in &restored.shards {
         output::say(&format!(
             "shard {:02} goes on with {} from commit {}",
             shard.shard, shard.worker, shard.commit
@@ -100,6 +102,25 @@ pub(super) fn restore(arguments: &Restore) -> Result<(), Failure> {
             ));
         }
     }
-    output::say("restored; start the workers");
+    let Limits {
+        max_pages,
+        max_bytes,
+    } = restored.limits;
+    let pages = max_pages.map(|most| count(most, "page"));
+    let bytes = max_bytes.map(|most| Size(most).to_string());
+    for most in pages.into_iter().chain(bytes) {
+        output::say(&format!("it has its maximum of {most} as before"));
+    }
+    output::say(match restored.going {
+        Going::Running => "restored; start the workers",
+        Going::Paused => {
+            "restored, and paused as before: start the workers, and let them go on with `gleaner \
+             cluster resume`"
+        }
+        Going::Stopped => {
+            "restored, and stopped as before: start the workers, and let them go on with `gleaner \
+             cluster resume`"
+        }
+    });
     Ok(())
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::rows::{Rows, change, read};
 use crate::broker::{Broker, Result};
+use crate::cluster::rows::{Rows, change, read};
 
 /// The row.
-const WISHES: &str = "wishes";
+pub(super) const WISHES: &str = "wishes";
 
 /// Whether a crawl is to go on.
 #[derive(
@@ -29,15 +29,15 @@ pub enum Going {
 
 /// What people want of a crawl.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Wishes {
+pub(in crate::cluster) struct Wishes {
     /// Whether it is to go on.
-    pub(super) going: Going,
+    pub(in crate::cluster) going: Going,
     /// The workers that are to own nothing.
-    pub(super) drained: BTreeSet<String>,
+    pub(in crate::cluster) drained: BTreeSet<String>,
 }
 
 impl Wishes {
-    pub(super) fn read(broker: &dyn Broker) -> Result<Self> {
+    pub(in crate::cluster) fn read(broker: &dyn Broker) -> Result<Self> {
         Ok(read(broker, WISHES)?.1)
     }
 }
@@ -57,7 +57,7 @@ pub fn set_going(broker: &dyn Broker, going: Going) -> Result<Going> {
 }
 
 /// Stops a crawl that goes on, because it has what it was to have.
-pub(super) fn stop(broker: &dyn Broker) -> Result<()> {
+pub(in crate::cluster) fn stop(broker: &dyn Broker) -> Result<()> {
     let stopped = change(broker, WISHES, |wishes: &mut Wishes| {
         let is_running = wishes.going == Going::Running;
         if is_running {

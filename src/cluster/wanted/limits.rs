@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::rows::{change, read};
 use crate::broker::{Broker, Result};
+use crate::cluster::rows::{change, read};
 use crate::units::Size;
 
 /// The row.
