@@ -214,15 +214,21 @@ fn the_package_ships_what_its_tests_need_and_no_corpora() {
         let is_small = fs::metadata(root().join(file)).is_ok_and(|it| it.len() < 500_000);
         assert!(is_small || !root().join(file).exists(), "{file} is large");
     }
-    // What a test mounts from elsewhere, as `#[path = "../support/web/mod.rs"]`.
+    // What a file needs to compile that is elsewhere.
+    const NEEDS: [&str; 4] = [
+        "#[path = \"",
+        "include!(\"",
+        "include_bytes!(\"",
+        "include_str!(\"",
+    ];
+    let mut needed = 0;
     let is_rust = |file: &&&str| Path::new(file).extension().is_some_and(|it| it == "rs");
     for file in shipped.iter().filter(is_rust) {
         let text = fs::read_to_string(root().join(file)).expect("it is shipped");
-        let mounted = text.lines().filter_map(|line| {
-            let path = line.trim().strip_prefix("#[path = \"")?;
-            path.strip_suffix("\"]")
-        });
-        for path in mounted {
+        let paths = NEEDS.iter().flat_map(|it| text.split(it).skip(1));
+        let paths = paths.filter_map(|rest| rest.split('"').next());
+        for path in paths.filter(|it| !it.is_empty()) {
+            needed += 1;
             let from = Path::new(file).parent().unwrap_or(Path::new(""));
             let path = without_dots(&from.join(path));
             let is_there = shipped.iter().any(|it| Path::new(it) == path);
@@ -233,6 +239,7 @@ fn the_package_ships_what_its_tests_need_and_no_corpora() {
             );
         }
     }
+    assert!(needed > 30, "{needed} files that others need were found");
 }
 
 fn without_dots(path: &Path) -> PathBuf {
