@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gleaner::broker::{Broker as _, Nats};
+use gleaner::broker::{Broker as _, Error, Nats};
 use gleaner::engine::Step;
 use gleaner::{Feed, Position};
 use jiff::Timestamp;
@@ -125,6 +125,53 @@ impl Worker {
     }
 }
 
+/// What the log of a shard says, read as it grows.
+#[derive(Default)]
+struct Log {
+    /// Position of the last entry that was read.
+    position: u64,
+    /// The owner that wrote it.
+    epoch: u64,
+    /// Number of the last commit.
+    number: u64,
+    commits: usize,
+}
+
+impl Log {
+    /// Reads on. No owner writes behind a later one, and no commit is made twice.
+    fn read(&mut self, engine: &Nats, shard: &str) {
+        while let Some((at, entry)) = patiently(|| self.next(engine, shard)) {
+            // A version, and what the entry says of itself: its kind, the owner and the commit.
+            let head = entry.get(1..).expect("it has a version");
+            let head = postcard::take_from_bytes::<(u8, u64, u64)>(head);
+            let ((kind, epoch, number), _) = head.expect("an entry");
+            assert!(
+                epoch >= self.epoch,
+                "{shard}, {at}: of owner {epoch}, behind one of owner {}",
+                self.epoch
+            );
+            let is_commit = kind == 0;
+            assert!(
+                number > self.number || !is_commit,
+                "{shard}, {at}: commit {number}, behind commit {}",
+                self.number
+            );
+            (self.position, self.epoch) = (at, epoch);
+            if is_commit {
+                self.number = number;
+                self.commits += 1;
+            }
+        }
+    }
+
+    fn next(&self, engine: &Nats, shard: &str) -> Result<Option<(u64, Vec<u8>)>, Error> {
+        match engine.next(shard, self.position) {
+            Err(Error::Trimmed { first }) => engine.next(shard, first - 1),
+            next => next,
+        }
+    }
+}
+
 pub(crate) fn through_faults_of_all_kinds() {
     let minutes = std::env::var(SOAK).expect("it is asked for");
     let minutes: usize = minutes.parse().expect("a number of minutes");
@@ -141,8 +188,12 @@ pub(crate) fn through_faults_of_all_kinds() {
     let mut world = World::of(size, seed);
     let engine = world.engine();
     let mut workers = NAMES.map(|name| Worker::new(name, &world));
+    let mut logs = SHARDS.map(|shard| (shard, Log::default()));
     for round in 0..minutes * 3 {
         world.passes(ROUND);
+        for (shard, log) in &mut logs {
+            log.read(&engine, shard);
+        }
         for worker in &mut workers {
             worker.look_after(&world);
         }
@@ -161,6 +212,12 @@ pub(crate) fn through_faults_of_all_kinds() {
         assert!(Instant::now() < over, "the crawl does not end");
         world.passes(Duration::from_secs(1));
     }
+    for (shard, log) in &mut logs {
+        log.read(&engine, shard);
+    }
+    let owners: u64 = logs.iter().map(|(_, log)| log.epoch).sum();
+    let commits: usize = logs.iter().map(|(_, log)| log.commits).sum();
+    eprintln!("{commits} commits read of the logs, of {owners} owners, each behind those before");
     check_requests(&world);
     let undisturbed = world.undisturbed();
     world.check(&NAMES, &undisturbed);
