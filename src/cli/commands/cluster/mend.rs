@@ -109,7 +109,7 @@ pub(super) fn restore(arguments: &Restore) -> Result<(), Failure> {
     let pages = max_pages.map(|most| count(most, "page"));
     let bytes = max_bytes.map(|most| Size(most).to_string());
     for most in pages.into_iter().chain(bytes) {
-        output::say(&format!("it has its maximum of {most} as before"));
+        output::say(&format!("it stops at {most}, as before"));
     }
     output::say(match restored.going {
         Going::Running => "restored; start the workers",
