@@ -202,6 +202,14 @@ fn dependencies_need_no_newer_rust() {
 
 #[test]
 fn the_package_ships_what_its_tests_need_and_no_corpora() {
+    /// What stands before the path of a file that another one needs to compile.
+    const NEEDS: [&str; 4] = [
+        "#[path = \"",
+        "include!(\"",
+        "include_bytes!(\"",
+        "include_str!(\"",
+    ];
+
     let list = cargo(&["package", "--list", "--allow-dirty"]);
     let shipped: Vec<&str> = list.lines().collect();
     for needed in ["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md"] {
@@ -214,13 +222,6 @@ fn the_package_ships_what_its_tests_need_and_no_corpora() {
         let is_small = fs::metadata(root().join(file)).is_ok_and(|it| it.len() < 500_000);
         assert!(is_small || !root().join(file).exists(), "{file} is large");
     }
-    // What a file needs to compile that is elsewhere.
-    const NEEDS: [&str; 4] = [
-        "#[path = \"",
-        "include!(\"",
-        "include_bytes!(\"",
-        "include_str!(\"",
-    ];
     let mut needed = 0;
     let is_rust = |file: &&&str| Path::new(file).extension().is_some_and(|it| it == "rs");
     for file in shipped.iter().filter(is_rust) {
