@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gleaner::broker::{Broker as _, Error, Nats};
-use gleaner::engine::Step;
-use gleaner::{Feed, Position};
+use gleaner::engine::{self, Step};
+use gleaner::{Feed, Position, store};
 use jiff::Timestamp;
 use rustix::process::Signal;
 
@@ -293,7 +293,11 @@ fn check_requests(world: &World) {
         if !directory.join("log").exists() {
             continue;
         }
-        let mut feed = Feed::open(&directory, Position::default()).expect("there is a log");
+        let mut feed = match Feed::open(&directory, Position::default()) {
+            // A copy that was on its way when the crawl was over.
+            Err(engine::Error::Store(store::Error::Outdated { .. })) => continue,
+            feed => feed.expect("there is a log"),
+        };
         while let Some((line, _)) = feed.read_line().expect("the log can be read") {
             let time: Timestamp = line.time.parse().expect("a time");
             let known = last.entry(canonical(&line.url)).or_insert(time);
