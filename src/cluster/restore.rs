@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::log::log_of;
-use super::rows::{self, Owner, change, patiently, read};
+use super::rows::{self, Owner, change, patiently, put, read};
 use super::seed_list;
 use super::terms::{self, Creation, Terms};
 use super::wanted::{Going, Heard, Limits};
@@ -259,10 +259,7 @@ pub fn restore(broker: &dyn Broker) -> Result<Restored> {
     wanted.restore(broker)?;
     rows::restore(broker, workers, &owners)?;
     terms::restore(broker, &offers.creation)?;
-    change(broker, OFFERS, |offers: &mut Offers| {
-        *offers = Offers::default();
-        true
-    })?;
+    put(broker, OFFERS, &Offers::default())?;
     Ok(Restored {
         shards: restored.into_iter().map(|(_, shard)| shard).collect(),
         going: wanted.wishes.going,

@@ -25,16 +25,8 @@ pub(super) fn restore<'a>(
     owners: &[Owner],
 ) -> Result<()> {
     let workers: Vec<String> = workers.into_iter().cloned().collect();
-    change(broker, WORKERS, |names: &mut Vec<String>| {
-        names.clone_from(&workers);
-        true
-    })?;
-    change(broker, OWNERS, |row: &mut Vec<Owner>| {
-        row.clear();
-        row.extend_from_slice(owners);
-        true
-    })
-    .map(drop)
+    put(broker, WORKERS, &workers)?;
+    put(broker, OWNERS, &owners.to_vec())
 }
 
 /// Draws random bytes.
@@ -81,6 +73,19 @@ pub(super) fn change<T: Serialize + DeserializeOwned + Default>(
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Has a row say this, whatever it said before.
+pub(super) fn put<T>(broker: &dyn Broker, name: &str, row: &T) -> Result<()>
+where
+    T: Serialize + DeserializeOwned + Default + Clone + PartialEq,
+{
+    let changed = change(broker, name, |known: &mut T| {
+        let is_new = known != row;
+        known.clone_from(row);
+        is_new
+    });
+    changed.map(drop)
 }
 
 /// Returns the version of a row and what it says; the default if there is none.

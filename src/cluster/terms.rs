@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::kept;
-use super::rows::{change, drawn, read};
+use super::rows::{change, drawn, put, read};
 use super::seed_list;
 use super::wanted::Limits;
 use crate::broker::{Broker, Error, Result};
@@ -149,11 +149,7 @@ pub fn terms(broker: &dyn Broker) -> Result<Option<Terms>> {
 /// Makes a crawl known again that was created before. Its row is what tells that it is known, so
 /// this comes last.
 pub(super) fn restore(broker: &dyn Broker, creation: &Creation) -> Result<()> {
-    change(broker, CRAWL, |row: &mut Creation| {
-        *row = creation.clone();
-        true
-    })
-    .map(drop)
+    put(broker, CRAWL, creation)
 }
 
 /// Returns what the directory of a worker keeps of the terms of its crawl; `None` if there is no

@@ -120,6 +120,8 @@ pub struct Worker {
     board: Board,
     /// What people want.
     wanted: Wanted,
+    /// What its directory keeps of that; `None` if that is nothing, or cannot be read.
+    heard: Option<Heard>,
     /// Whether it has crawled or followed anything.
     has_begun: bool,
     /// Figures of the shards that it owns.
@@ -166,6 +168,7 @@ impl Worker {
                 registered.insert(shard);
             }
         }
+        let heard = Heard::of(&options.directory).unwrap_or_default();
         let crawl = &options.crawl;
         let library = LibraryOptions {
             max_documents: options.library,
@@ -187,6 +190,7 @@ impl Worker {
             registered,
             board: Board::default(),
             wanted: Wanted::default(),
+            heard,
             has_begun: false,
             figures: BTreeMap::new(),
             rate: Rate::default(),
@@ -259,7 +263,9 @@ impl Worker {
                     }
                     // Not before the engine knows this worker: one that has lost its data knows
                     // of no wishes.
-                    if let Err(error) = Heard::keep(&self.options.directory, &self.wanted) {
+                    let directory = &self.options.directory;
+                    let kept = Heard::keep(&mut self.heard, directory, &self.wanted);
+                    if let Err(error) = kept {
                         tracing::warn!(%error, "what is wanted of the crawl could not be kept");
                     }
                     self.show(now);

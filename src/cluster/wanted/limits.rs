@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::broker::{Broker, Result};
-use crate::cluster::rows::{change, read};
+use crate::cluster::rows::{put, read};
 use crate::units::Size;
 
 /// The row.
@@ -35,10 +35,7 @@ impl Limits {
     ///
     /// What the engine says.
     pub fn set(self, broker: &dyn Broker) -> Result<()> {
-        let changed = change(broker, LIMITS, |row: &mut Self| {
-            std::mem::replace(row, self) != self
-        });
-        changed.map(drop)
+        put(broker, LIMITS, &self)
     }
 
     /// Returns which of them is reached by these pages and bytes, in words, if one is.

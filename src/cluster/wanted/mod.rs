@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::kept;
-use super::rows::change;
+use super::rows::put;
 use crate::broker::{Broker, Result};
 pub use limits::Limits;
 pub use wishes::{Going, drain, set_going};
@@ -42,10 +42,7 @@ impl Wanted {
 
     /// Writes it to an engine that has lost its data.
     pub(super) fn restore(&self, broker: &dyn Broker) -> Result<()> {
-        change(broker, wishes::WISHES, |row: &mut Wishes| {
-            row.clone_from(&self.wishes);
-            true
-        })?;
+        put(broker, wishes::WISHES, &self.wishes)?;
         self.limits.set(broker)
     }
 }
@@ -64,14 +61,22 @@ impl Heard {
         kept::read(&directory.join(FILE))
     }
 
-    /// Keeps in the directory of a worker what it hears, unless that is nothing new.
-    pub(super) fn keep(directory: &Path, wanted: &Wanted) -> io::Result<()> {
-        if Self::of(directory)?.is_some_and(|known| known.wanted == *wanted) {
+    /// Keeps in the directory of a worker what it hears, unless that is what it knows already.
+    pub(super) fn keep(
+        known: &mut Option<Self>,
+        directory: &Path,
+        wanted: &Wanted,
+    ) -> io::Result<()> {
+        if known.as_ref().is_some_and(|known| known.wanted == *wanted) {
             return Ok(());
         }
-        let since = Timestamp::now().as_millisecond();
-        let wanted = wanted.clone();
-        kept::write(&directory.join(FILE), &Self { since, wanted })
+        let heard = Self {
+            since: Timestamp::now().as_millisecond(),
+            wanted: wanted.clone(),
+        };
+        kept::write(&directory.join(FILE), &heard)?;
+        *known = Some(heard);
+        Ok(())
     }
 
     /// Takes over what another worker has heard, if that is newer.
@@ -110,12 +115,17 @@ mod tests {
     fn a_directory_keeps_since_when_something_is_wanted() {
         let place = tempfile::tempdir().unwrap();
         assert_eq!(Heard::of(place.path()).unwrap(), None);
-        Heard::keep(place.path(), &paused()).unwrap();
+        // A file that cannot be read is written anew.
+        std::fs::write(place.path().join(FILE), "{").unwrap();
+        assert!(Heard::of(place.path()).is_err());
+        let mut known = None;
+        let mut keep = |wanted| Heard::keep(&mut known, place.path(), &wanted).unwrap();
+        keep(paused());
         let first = Heard::of(place.path()).unwrap().unwrap();
         assert_eq!(first.wanted, paused());
-        Heard::keep(place.path(), &paused()).unwrap();
+        keep(paused());
         assert_eq!(Heard::of(place.path()).unwrap(), Some(first));
-        Heard::keep(place.path(), &Wanted::default()).unwrap();
+        keep(Wanted::default());
         let then = Heard::of(place.path()).unwrap().unwrap();
         assert_eq!(then.wanted, Wanted::default());
     }

@@ -51,13 +51,7 @@ pub(crate) fn gather(
         let arrived = Instant::now();
         next = loop {
             let left = match is_shared {
-                true => {
-                    let left = LINGER_SHARED.saturating_sub(begun.elapsed()).min(QUIET);
-                    match turns.are_coming() {
-                        true => left,
-                        false => left.saturating_sub(arrived.elapsed()),
-                    }
-                }
+                true => left_of_shared(begun, arrived, turns),
                 false if turns.reading() > 0 => LINGER.saturating_sub(begun.elapsed()),
                 false => Duration::ZERO,
             };
@@ -68,6 +62,16 @@ pub(crate) fn gather(
         };
     }
     group
+}
+
+/// How long a commit that goes through a log waits until it is asked again whether visits are
+/// coming; nothing if it waits no more.
+fn left_of_shared(begun: Instant, arrived: Instant, turns: &Turns) -> Duration {
+    let left = LINGER_SHARED.saturating_sub(begun.elapsed()).min(QUIET);
+    match turns.are_coming() {
+        true => left,
+        false => left.saturating_sub(arrived.elapsed()),
+    }
 }
 
 /// The way to the committer of commands and of what other shards send. It takes entries without

@@ -111,16 +111,13 @@ pub(super) fn restore(arguments: &Restore) -> Result<(), Failure> {
     for most in pages.into_iter().chain(bytes) {
         output::say(&format!("it stops at {most}, as before"));
     }
-    output::say(match restored.going {
-        Going::Running => "restored; start the workers",
-        Going::Paused => {
-            "restored, and paused as before: start the workers, and let them go on with `gleaner \
-             cluster resume`"
-        }
-        Going::Stopped => {
-            "restored, and stopped as before: start the workers, and let them go on with `gleaner \
-             cluster resume`"
-        }
+    output::say(&match restored.going {
+        Going::Running => "restored; start the workers".to_owned(),
+        held => format!(
+            "restored, and {} as before: start the workers, and let them go on with `gleaner \
+             cluster resume`",
+            <&str>::from(held)
+        ),
     });
     Ok(())
 }

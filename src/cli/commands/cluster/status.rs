@@ -54,9 +54,7 @@ fn in_words(now: &ClusterStatus) -> String {
     let state = match now.going {
         _ if now.is_over => "over: nothing is left to fetch",
         Going::Running if alive == 0 => "no worker runs",
-        Going::Running => "running",
-        Going::Paused => "paused",
-        Going::Stopped => "stopped",
+        going => going.into(),
     };
     let mut text = format!(
         "{}: {state}, {}, {}\n",
