@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 
 use super::clock::Clock;
 use super::commit::Committer;
@@ -14,7 +14,7 @@ use super::exchange::{Counts, Post};
 use super::forget;
 use super::history::History;
 use super::ring::Open;
-use super::ring::control::Command;
+use super::ring::control::CommandQueue;
 use super::ring::leaving::start_handover;
 use super::ring::suspects::Suspects;
 use super::visit::{Entry, Seeds};
@@ -47,7 +47,7 @@ pub struct Crawl {
     /// Until when the previous run may have made visits of which nothing is known.
     pub(super) unknown_until: Option<Moment>,
     pub(super) control: Control,
-    pub(super) commands: mpsc::Receiver<Command>,
+    pub(super) commands: CommandQueue,
     pub(super) exchanged: watch::Sender<Arc<Counts>>,
     pub(super) plan: MemoryPlan,
     pub(super) handover: watch::Sender<Vec<HandoverState>>,

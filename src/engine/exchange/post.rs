@@ -4,14 +4,14 @@
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::watch;
 
 use super::publishing::{Heard, heard};
 use super::{Arrived, Counts, Look, Parcel, ParcelError, waiting};
 use crate::engine::Error;
 use crate::engine::library::{Bulletin, Library, waiting_notices};
 use crate::engine::messages::{Over, SeedsAdded};
-use crate::engine::ring::control::Command;
+use crate::engine::ring::control::{Command, Commands};
 use crate::frontier::{Seed, Shards};
 use crate::store::{Store, Table, decode, keys};
 
@@ -19,7 +19,7 @@ use crate::store::{Store, Table, decode, keys};
 #[derive(Clone)]
 pub struct Post {
     shards: Shards,
-    commands: mpsc::Sender<Command>,
+    commands: Commands,
     /// Weak, so that a post does not keep the store open after the crawl.
     store: Weak<dyn Store>,
     counts: watch::Receiver<Arc<Counts>>,
@@ -45,7 +45,7 @@ impl fmt::Debug for Post {
 impl Post {
     pub(crate) fn new(
         shards: Shards,
-        commands: mpsc::Sender<Command>,
+        commands: Commands,
         store: &Arc<dyn Store>,
         counts: watch::Receiver<Arc<Counts>>,
     ) -> Self {
@@ -74,7 +74,7 @@ impl Post {
     /// Admits seeds of the list of the crawl, of which the last is at `position`; all shards are
     /// given all of them. Returns when that is committed: the position in the same batch.
     pub async fn add_seeds(&self, seeds: Vec<Seed>, position: u64) -> Result<SeedsAdded, Over> {
-        let added = self.ask(|reply| Command::AddSeeds {
+        let added = self.commands.ask(|reply| Command::AddSeeds {
             seeds,
             consent: true,
             listed: Some(position),
@@ -113,8 +113,7 @@ impl Post {
 
     /// Tells the shard what has come back, and what others have told.
     pub async fn hear(&self, heard: Heard) -> Result<(), Over> {
-        let sent = self.commands.send(Command::Hear(Box::new(heard)));
-        sent.await.map_err(|_| Over)
+        self.commands.tell(Command::Hear(Box::new(heard))).await
     }
 
     /// Takes in a parcel of another shard. Returns up to which number all messages of that shard
@@ -127,7 +126,7 @@ impl Post {
     /// effect. [`HandInError::Over`] if the run is over: it may have had its effect.
     pub async fn hand_in(&self, parcel: &Parcel) -> Result<u64, HandInError> {
         let messages = parcel.open(self.shards)?;
-        let committed = self.ask(|reply| {
+        let committed = self.commands.ask(|reply| {
             Command::Receive(Box::new(Arrived {
                 from: parcel.from,
                 first: parcel.first,
@@ -142,30 +141,23 @@ impl Post {
     /// Tells the shard that another one has committed what was sent to it, up to this number. It
     /// leaves the outbox with one of the next commits.
     pub async fn acknowledge(&self, to: u16, through: u64) -> Result<(), Over> {
-        let sent = self.commands.send(Command::Acknowledge { to, through });
-        sent.await.map_err(|_| Over)
+        let told = self.commands.tell(Command::Acknowledge { to, through });
+        told.await
     }
 
     /// Looks at the shard.
     pub async fn look(&self) -> Result<Look, Over> {
-        self.ask(Command::Look).await
+        self.commands.ask(Command::Look).await
     }
 
     /// Ends the run as drained, because all shards are, if it still is as it was when it was looked
     /// at. Returns whether it is.
     pub async fn end(&self, look: Look) -> Result<bool, Over> {
-        self.ask(|reply| Command::End(look, reply)).await
+        self.commands.ask(|reply| Command::End(look, reply)).await
     }
 
     /// Waits until something was exchanged since the last call.
     pub async fn changed(&mut self) -> Result<(), Over> {
         self.counts.changed().await.map_err(|_| Over)
-    }
-
-    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Over> {
-        let (reply, answer) = oneshot::channel();
-        let sent = self.commands.send(command(reply)).await;
-        sent.map_err(|_| Over)?;
-        answer.await.map_err(|_| Over)
     }
 }

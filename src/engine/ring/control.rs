@@ -3,11 +3,15 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::{Arc, Weak};
+use std::task::{Context, Waker};
+use std::thread;
 
 use arc_swap::ArcSwap;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::coop::unconstrained;
 
 use crate::engine::again::find;
 use crate::engine::events::{Events, Happening};
@@ -70,10 +74,66 @@ pub(crate) enum Command {
     Change(Box<LiveOptions>, oneshot::Sender<()>),
 }
 
+/// The way of commands to a run. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Commands(mpsc::Sender<Command>);
+
+impl Commands {
+    /// Creates the way, and the queue at its end.
+    pub(crate) fn new() -> (Self, CommandQueue) {
+        let (commands, queue) = mpsc::channel(WAITING);
+        (Self(commands), CommandQueue(queue))
+    }
+
+    /// Gives a command to which there is no reply.
+    pub(crate) async fn tell(&self, command: Command) -> Result<(), Over> {
+        self.0.send(command).await.map_err(|_| Over)
+    }
+
+    /// Gives a command and waits for the reply.
+    pub(crate) async fn ask<T>(
+        &self,
+        command: impl FnOnce(oneshot::Sender<T>) -> Command,
+    ) -> Result<T, Over> {
+        let (reply, answer) = oneshot::channel();
+        self.tell(command(reply)).await?;
+        answer.await.map_err(|_| Over)
+    }
+}
+
+/// Commands that a run has not taken yet. When it is dropped, so are all of these, and whoever
+/// waits for a reply hears that the run is over.
+#[derive(Debug)]
+pub(crate) struct CommandQueue(mpsc::Receiver<Command>);
+
+impl CommandQueue {
+    /// Waits for the next command; `None` if nobody can give any more.
+    pub(crate) async fn next(&mut self) -> Option<Command> {
+        self.0.recv().await
+    }
+}
+
+impl Drop for CommandQueue {
+    /// A receiver that is dropped passes over what is being sent at that moment: it would stay
+    /// until the last sender is gone, and one of these waits for the reply to it. A receiver that
+    /// was closed gives that too, before it says that there is nothing more.
+    fn drop(&mut self) {
+        self.0.close();
+        let mut rest = pin!(unconstrained(async {
+            while self.0.recv().await.is_some() {}
+        }));
+        let mut nobody = Context::from_waker(Waker::noop());
+        while rest.as_mut().poll(&mut nobody).is_pending() {
+            // Its sender is between two steps, and not to be waited for otherwise.
+            thread::yield_now();
+        }
+    }
+}
+
 /// Sends commands to a crawl that runs, or is about to. Cheap to clone.
 #[derive(Clone)]
 pub struct Control {
-    commands: mpsc::Sender<Command>,
+    commands: Commands,
     guard: Arc<Guard>,
     /// Weak, so that a control does not keep the store open after the crawl.
     store: Weak<dyn Store>,
@@ -95,8 +155,8 @@ impl Control {
         data: &Path,
         options: Options,
         events: Events,
-    ) -> (Self, mpsc::Receiver<Command>) {
-        let (commands, queue) = mpsc::channel(WAITING);
+    ) -> (Self, CommandQueue) {
+        let (commands, queue) = Commands::new();
         let control = Self {
             commands,
             guard,
@@ -109,21 +169,21 @@ impl Control {
     }
 
     /// Returns where commands go.
-    pub(crate) fn commands(&self) -> mpsc::Sender<Command> {
+    pub(crate) fn commands(&self) -> Commands {
         self.commands.clone()
     }
 
     /// Makes no new visits until the crawl is resumed. Returns when none is in progress: from then
     /// on no server sees a request.
     pub async fn pause(&self) -> Result<(), Over> {
-        self.ask(Command::Pause).await?;
+        self.commands.ask(Command::Pause).await?;
         self.events.tell(&Happening::Paused);
         Ok(())
     }
 
     /// Makes visits again.
     pub async fn resume(&self) -> Result<(), Over> {
-        self.ask(Command::Resume).await?;
+        self.commands.ask(Command::Resume).await?;
         self.events.tell(&Happening::Resumed);
         Ok(())
     }
@@ -139,7 +199,7 @@ impl Control {
 
     /// Admits seeds. Returns when they are committed.
     pub async fn add_seeds(&self, seeds: Vec<Seed>, consent: bool) -> Result<SeedsAdded, Over> {
-        let added = self.ask(|reply| Command::AddSeeds {
+        let added = self.commands.ask(|reply| Command::AddSeeds {
             seeds,
             consent,
             listed: None,
@@ -171,7 +231,7 @@ impl Control {
         let store = self.store.upgrade().ok_or(Error::Over(Over))?;
         let found = tokio::task::spawn_blocking(move || find(&*store, &filter, from)).await;
         let mut part = found.map_err(|error| Error::Internal(error.to_string()))??;
-        let retried = self.ask(|reply| {
+        let retried = self.commands.ask(|reply| {
             part.reply = Some(reply);
             Command::Retry(Box::new(part))
         });
@@ -196,7 +256,7 @@ impl Control {
         let Some((mut part, visits)) = found else {
             return Ok(ForgetDone::default());
         };
-        let done = self.ask(|reply| {
+        let done = self.commands.ask(|reply| {
             part.reply = Some(reply);
             Command::Forget(Box::new(part), visits)
         });
@@ -208,7 +268,7 @@ impl Control {
     /// request.
     pub async fn hold(&self, hosts: Vec<HostKey>, is_held: bool) -> Result<Vec<HostKey>, Error> {
         let (idle, is_idle) = oneshot::channel();
-        let changed = self.ask(|reply| {
+        let changed = self.commands.ask(|reply| {
             let order = HoldOrder {
                 hosts,
                 is_held,
@@ -227,16 +287,38 @@ impl Control {
         let mut all = Options::clone(&self.options.load());
         all.take(options.clone());
         self.options.store(Arc::new(all));
-        self.ask(|reply| Command::Change(Box::new(options), reply))
+        self.commands
+            .ask(|reply| Command::Change(Box::new(options), reply))
             .await?;
         self.events.tell(&Happening::Reloaded { changed });
         Ok(())
     }
+}
 
-    async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Over> {
-        let (reply, answer) = oneshot::channel();
-        let sent = self.commands.send(command(reply)).await;
-        sent.map_err(|_| Over)?;
-        answer.await.map_err(|_| Over)
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot::error::TryRecvError;
+
+    use super::*;
+
+    #[test]
+    fn who_asks_at_the_end_of_a_run_hears_that_it_is_over() {
+        let (commands, queue) = Commands::new();
+        let (reply, mut answer) = oneshot::channel();
+        // It was let in before the end, and sends after it.
+        let place = commands.0.try_reserve().expect("there is room");
+        thread::scope(|scope| {
+            let end = scope.spawn(|| drop(queue));
+            while !commands.0.is_closed() {
+                thread::yield_now();
+            }
+            // Time enough to end, for an end that does not wait for it.
+            for _ in 0..10_000 {
+                thread::yield_now();
+            }
+            place.send(Command::Look(reply));
+            end.join().expect("it ends");
+        });
+        assert_eq!(answer.try_recv(), Err(TryRecvError::Closed));
     }
 }

@@ -52,7 +52,7 @@ use crate::handover::{Handover, HandoverState};
 use crate::robots;
 use crate::rows::Counters;
 use analysts::Analysts;
-use control::Command;
+use control::CommandQueue;
 use disk::Disk;
 use fetchers::Fetchers;
 use gather::Entrance;
@@ -94,7 +94,7 @@ pub(crate) struct Open {
     pub(crate) memory: watch::Sender<MemoryUse>,
     /// Until when the previous run may have made visits of which nothing is known, if it may have.
     pub(crate) unknown_until: Option<Moment>,
-    pub(crate) commands: mpsc::Receiver<Command>,
+    pub(crate) commands: CommandQueue,
     /// What was exchanged with other shards.
     pub(crate) exchanged: watch::Sender<Arc<Counts>>,
     /// Bytes that pages may take between their analysis and their commit.

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
 use super::analysts::Curfew;
-use super::control::Command;
+use super::control::{Command, CommandQueue};
 use super::disk::Disk;
 use super::fetchers::Fetchers;
 use super::gather::Entrance;
@@ -72,7 +72,7 @@ pub(crate) struct Scheduler {
     pub(crate) wait_for_more: bool,
     pub(crate) stop: StopHandle,
     /// Commands from outside.
-    pub(crate) commands: mpsc::Receiver<Command>,
+    pub(crate) commands: CommandQueue,
     /// The way to the committer of what is not visited.
     pub(crate) entrance: Entrance,
     /// Without which no visit is made, where another worker may take the crawl over.
@@ -163,7 +163,7 @@ impl Scheduler {
                         }
                     }
                 }
-                Some(command) = self.commands.recv() => self.obey(command),
+                Some(command) = self.commands.next() => self.obey(command),
                 taken = Arc::clone(&permits).acquire_owned(), if permit.is_none() && !self.is_held() => {
                     permit = taken.ok();
                 }
