@@ -95,6 +95,8 @@ pub(super) struct Having {
     pub(super) ends: BTreeMap<u16, u64>,
     /// The shards that it owns in which nothing is left to fetch.
     pub(super) done: BTreeSet<u16>,
+    /// The shards that it owns and has crawled: what others lack of them, the log has.
+    pub(super) ended: BTreeSet<u16>,
     /// The shards that it owns, and of which it lacks what the log does not have any more.
     pub(super) unfit: BTreeSet<u16>,
     /// How the shards are that it owns.
@@ -452,10 +454,15 @@ fn follows(alive: &BTreeMap<&str, &Beat>, worker: &str, shard: u16) -> bool {
     beat.is_some_and(|beat| beat.follows.contains_key(&shard))
 }
 
-/// Whether a worker has read all of a shard that its owner had written at the last beat.
+/// Whether a worker has read all of a shard that its owner had written at the last beat, or will
+/// find it in the log. An owner that has just begun has not looked yet how far it is itself: a log
+/// that was lost may not have what it has and others lack.
 fn has_all(having: &Having, alive: &BTreeMap<&str, &Beat>, shard: u16, worker: &str) -> bool {
     let read = alive.get(worker).and_then(|beat| beat.follows.get(&shard));
-    read.is_some_and(|read| having.ends.get(&shard).is_none_or(|end| read >= end))
+    read.is_some_and(|read| match having.ends.get(&shard) {
+        Some(end) => read >= end,
+        None => having.ended.contains(&shard),
+    })
 }
 
 /// Returns who is to take over a shard: of those that follow it the one that has read most.

@@ -111,6 +111,8 @@ pub struct Worker {
     lease: Lease,
     posts: BTreeMap<u16, Post>,
     done: BTreeSet<u16>,
+    /// Shards that it owns whose crawls here have ended before that.
+    ended: BTreeSet<u16>,
     /// Shards that it owns, of which the log does not have any more what is lacking here.
     unfit: BTreeSet<u16>,
     /// Workers whose disks are lost.
@@ -185,6 +187,7 @@ impl Worker {
             lease: Lease::default(),
             posts: BTreeMap::new(),
             done: BTreeSet::new(),
+            ended: BTreeSet::new(),
             unfit: BTreeSet::new(),
             lost: Vec::new(),
             registered,
@@ -407,6 +410,7 @@ impl Worker {
         let mut having = Having {
             is_leaving,
             done: self.done.clone(),
+            ended: self.ended.clone(),
             unfit: self.unfit.clone(),
             ..Having::default()
         };
@@ -490,7 +494,10 @@ impl Worker {
                 Ok(Some(Ending::Drained)) => {
                     self.done.insert(shard);
                 }
-                Ok(_) => {}
+                Ok(Some(_)) => {
+                    self.ended.insert(shard);
+                }
+                Ok(None) => {}
                 Err(engine::Error::Store(store::Error::Stale)) => {
                     tracing::warn!(shard, "another worker has taken the shard over");
                 }
@@ -511,8 +518,9 @@ impl Worker {
 
     fn obey(&mut self, orders: Orders) -> Result<(), Error> {
         self.has_begun |= !orders.own.is_empty() || !orders.follow.is_empty();
-        self.done
-            .retain(|shard| orders.own.contains(shard) || orders.give.contains_key(shard));
+        let is_owned = |shard: &u16| orders.own.contains(shard) || orders.give.contains_key(shard);
+        self.done.retain(is_owned);
+        self.ended.retain(is_owned);
         self.unfit.retain(|shard| orders.unfit.contains(shard));
         self.leave(&orders);
         for (shard, post) in &self.posts {
@@ -530,12 +538,14 @@ impl Worker {
                 tracing::info!(shard, to, "the shard is given away");
                 self.membership.give(shard, &to)?;
                 self.done.remove(&shard);
+                self.ended.remove(&shard);
                 self.unfit.remove(&shard);
             }
         }
         for shard in orders.own {
             if !self.posts.contains_key(&shard) && !self.done.contains(&shard) {
                 tracing::info!(shard, "crawling the shard");
+                self.ended.remove(&shard);
                 let post = self.crawl(shard)?;
                 self.registered.insert(shard);
                 self.posts.insert(shard, post);

@@ -164,6 +164,45 @@ fn a_shard_that_nobody_follows_waits_for_its_owner() {
     world.check();
 }
 
+/// After an engine has lost all, logs do not have what some lack.
+#[test]
+fn who_has_just_begun_gives_nothing_away() {
+    let mut world = World::new();
+    let owner = Owner {
+        worker: "b".to_owned(),
+        epoch: 1,
+    };
+    let owners = vec![owner; usize::from(SHARDS)];
+    super::super::rows::restore(&world.engine, &["a".to_owned(), "b".to_owned()], &owners).unwrap();
+    for name in ["a", "b"] {
+        world.join(name);
+    }
+    let half = usize::from(SHARDS) / 2;
+    let given = |world: &mut World, read: u64, ends: u64, ended: bool| {
+        let all = |position| (0..SHARDS).map(|shard| (shard, position)).collect();
+        let a = world.workers.get_mut("a").unwrap();
+        a.having.follows = all(read);
+        a.membership.tick(&a.having, world.now).unwrap();
+        let b = world.workers.get_mut("b").unwrap();
+        b.having.ends = all(ends);
+        if ends == 0 {
+            b.having.ends.clear();
+        }
+        b.having.ended = (0..SHARDS).filter(|_| ended).collect();
+        let orders = b.membership.tick(&b.having, world.now).unwrap();
+        assert_eq!(orders.own.len() + orders.give.len(), usize::from(SHARDS));
+        orders.give.len()
+    };
+    assert_eq!(
+        given(&mut world, 13, 0, false),
+        0,
+        "nobody knows who is ahead"
+    );
+    assert_eq!(given(&mut world, 13, 14, false), 0, "it lacks something");
+    assert_eq!(given(&mut world, 14, 14, false), half);
+    assert_eq!(given(&mut world, 13, 0, true), half, "the log has it");
+}
+
 #[test]
 fn one_name_is_for_one_process() {
     let mut world = World::new();
