@@ -2,6 +2,7 @@
 //! seed, so that a failure comes again. What a longer run of cargo-fuzz finds belongs into the
 //! corpus.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::panic;
 use std::path::Path;
@@ -176,4 +177,35 @@ fn pages() {
 #[test]
 fn batches() {
     check("batch", fuzz_targets::batch);
+}
+
+/// What cargo-fuzz builds, it builds before releases only: each of its targets is one of these
+/// functions, which are compiled and replayed here.
+#[test]
+fn targets_are_those_that_are_replayed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| fs::read_to_string(root.join(path)).expect("the repository has it");
+    let functions = read("tests/support/fuzz_targets.rs");
+    let functions = functions.lines().filter_map(|line| {
+        let name = line.strip_prefix("pub(crate) fn ")?;
+        Some(name.strip_suffix("(bytes: &[u8]) {")?.to_owned())
+    });
+    let functions: BTreeSet<String> = functions.collect();
+    let replayed = read("tests/it/fuzz.rs");
+    for name in &functions {
+        let replay = format!("check(\"{name}\", fuzz_targets::{name});");
+        assert!(replayed.contains(&replay), "{name} is not replayed");
+        let entry = read(&format!("fuzz/fuzz_targets/{name}.rs"));
+        let call = format!("fuzz_target!(|bytes: &[u8]| targets::{name}(bytes));");
+        assert!(entry.contains(&call), "{entry} does not call {name}");
+    }
+    let manifest: toml::Table = read("fuzz/Cargo.toml").parse().expect("it is TOML");
+    let built: Vec<toml::Table> = manifest["bin"].clone().try_into().expect("tables");
+    let built = built.iter().map(|bin| {
+        let name = bin["name"].as_str().expect("a name").to_owned();
+        let path = format!("fuzz_targets/{name}.rs");
+        assert_eq!(bin["path"].as_str(), Some(path.as_str()));
+        name
+    });
+    assert_eq!(built.collect::<BTreeSet<_>>(), functions);
 }
