@@ -338,6 +338,7 @@ fn what_follows(path: &Path, from: u64) -> io::Result<Rest> {
     let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(from))?;
     let mut piece = vec![0; PIECE];
+    let zeros = vec![0; PIECE];
     // The last bytes of a piece are kept, for a trailer may begin in them.
     let (mut kept, mut position) = (0, from);
     let mut is_room = true;
@@ -347,7 +348,7 @@ fn what_follows(path: &Path, from: u64) -> io::Result<Rest> {
             return Ok(if is_room { Rest::Room } else { Rest::Torn });
         }
         let filled = piece.get(..kept + read).unwrap_or_default();
-        is_room = is_room && filled.iter().all(|byte| *byte == 0);
+        is_room = is_room && zeros.starts_with(filled);
         // Batches follow one another, so behind the end of one the next begins.
         for found in memmem::find_iter(filled, TRAILER) {
             let at = position + (found + TRAILER.len()) as u64;
