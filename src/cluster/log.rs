@@ -147,7 +147,7 @@ mod tests {
 
     use super::*;
     use crate::broker::{Fault, Memory as Engine};
-    use crate::store::{self, Batch, Durability, Memory, Replicated, Store, Table};
+    use crate::store::{self, Batch, Durability, Memory, Replicated, Store, Table, copy};
 
     const SHARD: &str = "00";
 
@@ -227,6 +227,32 @@ mod tests {
         assert_eq!(rows(&store).len(), 9);
         // Begun, one commit, begun again.
         assert_eq!(engine.end(SHARD), Ok(3));
+    }
+
+    #[test]
+    fn a_log_that_begins_again_is_for_who_has_all() {
+        let engine = Arc::new(Engine::start(1_000));
+        let (ahead, behind) = (Arc::new(Memory::default()), Arc::new(Memory::default()));
+        commits(&open(&ahead, &engine).unwrap(), 0..4);
+        // Another owner takes over, of whose last commits the first one knows nothing.
+        let end = engine.end(SHARD).unwrap();
+        drop(open(&behind, &engine).unwrap());
+        assert!(engine.end(SHARD).unwrap() > end);
+        commits(&open(&ahead, &engine).unwrap(), 4..6);
+        let last = copy::Origin::of(&*ahead).unwrap().unwrap();
+        let engine = Arc::new(Engine::start(1_000));
+        let again = store::begin_again(last.epoch, last.number).unwrap();
+        engine.create(SHARD).unwrap();
+        engine.append(SHARD, 0, &again).unwrap();
+        // Whoever comes first.
+        for _ in 0..2 {
+            let refused = open(&behind, &engine).err();
+            let is_outdated = matches!(refused, Some(store::Error::Outdated { .. }));
+            assert!(is_outdated, "{refused:?}");
+            commits(&open(&ahead, &engine).unwrap(), 6..7);
+        }
+        assert_eq!(rows(&*ahead).len(), 7);
+        assert_eq!(rows(&*behind).len(), 4);
     }
 
     #[test]

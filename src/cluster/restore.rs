@@ -225,7 +225,6 @@ pub fn restore(broker: &dyn Broker) -> Result<Restored> {
     let mut restored = Vec::new();
     let mut owned = BTreeMap::<String, usize>::new();
     for (shard, copies) in &offers.copies {
-        broker.create(&log_of(*shard))?;
         // Of those that are as far, who has fewer.
         let best = copies.iter().max_by_key(|(worker, offered)| {
             let owned = owned.get(*worker).copied().unwrap_or(0);
@@ -235,6 +234,7 @@ pub fn restore(broker: &dyn Broker) -> Result<Restored> {
             continue;
         };
         *owned.entry(worker.clone()).or_default() += 1;
+        begin_log(broker, &log_of(*shard), *best)?;
         let behind = copies.iter().filter(|(_, offered)| *offered < best);
         restored.push((
             best.epoch,
@@ -265,6 +265,16 @@ pub fn restore(broker: &dyn Broker) -> Result<Restored> {
         going: wanted.wishes.going,
         limits: wanted.limits,
     })
+}
+
+/// Makes the log of a shard again. It says from the beginning how far the best copy is: those that
+/// are behind copy it, and own nothing before they have, however late its worker comes.
+fn begin_log(broker: &dyn Broker, log: &str, best: Offered) -> Result<()> {
+    broker.create(log)?;
+    let entry = store::begin_again(best.epoch, best.commit);
+    let entry = entry.map_err(|error| broker::Error::Refused(error.to_string()))?;
+    broker.append(log, broker.end(log)?, &entry)?;
+    Ok(())
 }
 
 /// What a directory is a copy of.

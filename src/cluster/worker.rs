@@ -28,8 +28,7 @@ use super::wanted::{self, Going, Heard, Wanted};
 use crate::broker::{self, Broker};
 use crate::engine::exchange::Look;
 use crate::engine::library::LibraryOptions;
-use crate::engine::{self, Ending, Lease, Options, StopHandle};
-use crate::store;
+use crate::engine::{self, Lease, Options, StopHandle};
 use posts::{Post, Role};
 
 /// Time that a worker which ends takes at most to give away what it owns.
@@ -219,8 +218,11 @@ impl Worker {
         }
         let mut failed = None;
         for (shard, post) in std::mem::take(&mut self.posts) {
-            if let Err(source) = post.join() {
-                failed.get_or_insert(Error::shard(shard, source));
+            match post.join() {
+                Ok(_) | Err(engine::Error::Stopped(_)) => {}
+                Err(source) => {
+                    failed.get_or_insert(Error::shard(shard, source));
+                }
             }
         }
         let filled = self.filling.end();
@@ -293,7 +295,7 @@ impl Worker {
                         match self.obey(orders) {
                             // What was not done is ordered again.
                             Err(Error::Engine(broker::Error::Away(reason))) => {
-                                tracing::warn!(reason, "the engine of the cluster does not answer");
+                                self.lost_the_engine(&reason);
                             }
                             obeyed => obeyed?,
                         }
@@ -301,7 +303,7 @@ impl Worker {
                     }
                 }
                 Err(broker::Error::Away(reason)) => {
-                    tracing::warn!(reason, "the engine of the cluster does not answer");
+                    self.lost_the_engine(&reason);
                     self.view.lost_the_engine();
                     if stop.is_stopped() {
                         return Ok(());
@@ -318,6 +320,13 @@ impl Worker {
                 }
             });
         }
+    }
+
+    /// The engine may come back without the ends of logs: what has ended here is opened again
+    /// before it is given away.
+    fn lost_the_engine(&mut self, reason: &str) {
+        tracing::warn!(reason, "the engine of the cluster does not answer");
+        self.ended.clear();
     }
 
     /// Reads what people want, and whether they gave seeds.
@@ -476,44 +485,6 @@ impl Worker {
         }
         let looks = looks.into_iter();
         looks.map(|(shard, (_, look))| (shard, look)).collect()
-    }
-
-    /// Looks which threads have ended.
-    fn reap(&mut self) -> Result<(), Error> {
-        let ended = self
-            .posts
-            .iter()
-            .filter(|(_, post)| post.thread.is_finished());
-        let ended: Vec<u16> = ended.map(|(shard, _)| *shard).collect();
-        for shard in ended {
-            let Some(post) = self.posts.remove(&shard) else {
-                continue;
-            };
-            self.figures.extend(post.figures().map(|it| (shard, it)));
-            match post.join() {
-                Ok(Some(Ending::Drained)) => {
-                    self.done.insert(shard);
-                }
-                Ok(Some(_)) => {
-                    self.ended.insert(shard);
-                }
-                Ok(None) => {}
-                Err(engine::Error::Store(store::Error::Stale)) => {
-                    tracing::warn!(shard, "another worker has taken the shard over");
-                }
-                Err(engine::Error::Store(store::Error::Outdated { reason })) => {
-                    tracing::warn!(
-                        shard,
-                        reason,
-                        "the directory cannot go on with the shard; it is for a worker that \
-                         follows it"
-                    );
-                    self.unfit.insert(shard);
-                }
-                Err(source) => return Err(Error::shard(shard, source)),
-            }
-        }
-        Ok(())
     }
 
     fn obey(&mut self, orders: Orders) -> Result<(), Error> {

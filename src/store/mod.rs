@@ -25,7 +25,8 @@ pub use batch::{Batch, DecodeError};
 pub use embedded::{Embedded, Options};
 pub use memory::Memory;
 pub use replicated::{
-    CommitLog, Followed, Follower, LogError, LogResult, ReadOnly, Replicated, copy, refuse_logged,
+    CommitLog, Followed, Follower, LogError, LogResult, ReadOnly, Replicated, begin_again, copy,
+    refuse_logged,
 };
 pub(crate) use sealed::{Broken, seal, unseal};
 pub use typed::Typed;

@@ -373,6 +373,14 @@ fn refuse_unfinished(store: &dyn Store) -> Result<()> {
     }
 }
 
+/// Returns the first entry of a log that is made again, because what it had is lost: it goes on
+/// behind the commit of this number, which owner `epoch` made or one before. Who lacks that commit
+/// needs a copy, and cannot own the log until it has one.
+pub fn begin_again(epoch: u64, number: u64) -> Result<Vec<u8>> {
+    let begin = Entry::begin(epoch, number, draw()?);
+    begin.encode().map_err(refused)
+}
+
 fn draw() -> Result<Writer> {
     let mut writer = Writer::default();
     getrandom::fill(&mut writer).map_err(|error| refused(format!("no random bytes: {error}")))?;

@@ -17,6 +17,7 @@ use crate::engine::{
     StopHandle, Watch,
 };
 use crate::frontier::Shards;
+use crate::store;
 
 /// A shard that a thread crawls or follows.
 pub(super) struct Post {
@@ -146,6 +147,49 @@ impl Worker {
         let mut post = Post::start(shard, Role::Crawling(stop), position, work)?;
         post.open = open;
         Ok(post)
+    }
+
+    /// Looks which threads have ended.
+    pub(super) fn reap(&mut self) -> Result<(), Error> {
+        let ended = self
+            .posts
+            .iter()
+            .filter(|(_, post)| post.thread.is_finished());
+        let ended: Vec<u16> = ended.map(|(shard, _)| *shard).collect();
+        for shard in ended {
+            let Some(post) = self.posts.remove(&shard) else {
+                continue;
+            };
+            self.figures.extend(post.figures().map(|it| (shard, it)));
+            let is_own = matches!(post.role, Role::Crawling(_));
+            match post.join() {
+                Ok(Some(Ending::Drained)) => {
+                    self.done.insert(shard);
+                }
+                Ok(Some(_)) => {
+                    self.ended.insert(shard);
+                }
+                // Ended while it was opened, which has its first entry in the log by then.
+                Err(engine::Error::Stopped(_)) if is_own => {
+                    self.ended.insert(shard);
+                }
+                Ok(None) => {}
+                Err(engine::Error::Store(store::Error::Stale)) => {
+                    tracing::warn!(shard, "another worker has taken the shard over");
+                }
+                Err(engine::Error::Store(store::Error::Outdated { reason })) => {
+                    tracing::warn!(
+                        shard,
+                        reason,
+                        "the directory cannot go on with the shard; it is for a worker that \
+                         follows it"
+                    );
+                    self.unfit.insert(shard);
+                }
+                Err(source) => return Err(Error::shard(shard, source)),
+            }
+        }
+        Ok(())
     }
 
     /// Follows a shard on a thread, and makes a copy of it where there is none that can.
