@@ -129,6 +129,9 @@ fn what_a_kill_leaves_between_two_steps_is_sound() {
     assert!(told.to_string().contains("no crawl was begun"), "{told:#}");
 }
 
+/// Bytes of the head of a gzip member without optional parts (RFC 1952, section 2.3).
+const GZIP_HEAD: usize = 10;
+
 /// A place in a file that holds something: the middle of what is not reserved.
 fn middle(bytes: &[u8]) -> usize {
     let end = bytes
@@ -141,7 +144,11 @@ fn middle(bytes: &[u8]) -> usize {
         .enumerate()
         .filter(|(_, it)| it == url);
     let urls: Vec<usize> = urls.map(|(at, _)| at).collect();
-    urls.get(urls.len() / 2).map_or(end / 2, |at| at + 2)
+    let at = urls.get(urls.len() / 2).map_or(end / 2, |at| at + 2);
+    // The head of a gzip member says when it was made and on what, which nobody reads.
+    let heads = bytes[..at].windows(3).rposition(|it| it == [0x1f, 0x8b, 8]);
+    let is_in_head = |head: &usize| bytes.starts_with(&[0x1f, 0x8b]) && at - head < GZIP_HEAD;
+    heads.filter(is_in_head).map_or(at, |head| head + GZIP_HEAD)
 }
 
 #[test]
