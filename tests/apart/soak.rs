@@ -9,14 +9,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gleaner::broker::{Broker as _, Error, Nats};
-use gleaner::engine::{self, Step};
-use gleaner::journal::{Acknowledged, LogLine, LogReader};
-use gleaner::{Feed, Position, store};
+use gleaner::engine::Step;
 use jiff::Timestamp;
 use rustix::process::Signal;
 
 use crate::acceptance::raced;
-use crate::audit::{canonical, rows};
+use crate::audit::{canonical, committed_lines, rows};
 use crate::need::SOAK;
 use crate::proxy::Proxy;
 use crate::run::Running;
@@ -286,42 +284,13 @@ fn directories(world: &World) -> impl Iterator<Item = PathBuf> + '_ {
     all.filter(|it| it.join("store").exists())
 }
 
-/// The committed visits of the log in a directory: the URL of each, and when it was asked for.
-fn visits(directory: &Path) -> Vec<(String, Timestamp)> {
-    let log = directory.join("log");
-    if !log.exists() {
-        return Vec::new();
-    }
-    let mut lines = Vec::new();
-    match Feed::open(directory, Position::default()) {
-        // A copy that was on its way when the crawl was over. The directory owned the shard before.
-        Err(engine::Error::Store(store::Error::Outdated { .. })) => {
-            let end = Acknowledged::read(&log).expect("it can be read");
-            let end = end.unwrap_or_default().tail;
-            let mut reader = LogReader::new(&log, Position::default(), end);
-            while let Some(line) = reader.next_line().expect("it can be read") {
-                lines.push(serde_json::from_slice::<LogLine>(&line).expect("a line"));
-            }
-        }
-        feed => {
-            let mut feed = feed.expect("there is a log");
-            while let Some((line, _)) = feed.read_line().expect("the log can be read") {
-                lines.push(line);
-            }
-        }
-    }
-    let lines = lines.into_iter();
-    lines
-        .map(|line| (canonical(&line.url), line.time.parse().expect("a time")))
-        .collect()
-}
-
 /// Nothing was asked for that had been committed more than a second before.
 fn check_requests(world: &World) {
     const COMMITTED: Duration = Duration::from_secs(1);
     let mut last: BTreeMap<String, Timestamp> = BTreeMap::new();
-    for (url, time) in directories(world).flat_map(|it| visits(&it)) {
-        let known = last.entry(url).or_insert(time);
+    for line in directories(world).flat_map(|it| committed_lines(&it)) {
+        let time: Timestamp = line.time.parse().expect("a time");
+        let known = last.entry(canonical(&line.url)).or_insert(time);
         *known = time.max(*known);
     }
     let requests = world.web.requests();

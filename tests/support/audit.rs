@@ -11,11 +11,11 @@ use gleaner::archive::{Digest, Limits, Location, RecordId, RecordKind, WarcOptio
 use gleaner::dedup::{Documents, Features, Fingerprints, Signature, Text, Tier, structures};
 use gleaner::engine::{Bodies, BodyPlace, DataDirectory, Fate, Judgement, PageRecord, body_place};
 use gleaner::frontier::SEEN;
-use gleaner::journal::BodyError;
+use gleaner::journal::{Acknowledged, BodyError, LogLine, LogReader};
 use gleaner::runs::{Catalog, Options};
 use gleaner::store::{self, Embedded, Table};
 use gleaner::url::{Canonicalizer, UrlId, parse};
-use gleaner::{Feed, Position};
+use gleaner::{Error, Feed, Position};
 
 use crate::run::{check_records, form, log, read_records};
 
@@ -239,6 +239,33 @@ pub(crate) fn canonical(url: &str) -> String {
         .to_string()
 }
 
+/// The committed lines of the log of a directory. One that holds a copy that is not complete has
+/// its own from when it owned the crawl.
+pub(crate) fn committed_lines(data: &Path) -> Vec<LogLine> {
+    let log = data.join("log");
+    if !log.exists() {
+        return Vec::new();
+    }
+    let mut lines = Vec::new();
+    match Feed::open(data, Position::default()) {
+        Err(Error::Store(store::Error::Outdated { .. })) => {
+            let end = Acknowledged::read(&log).expect("it can be read");
+            let end = end.unwrap_or_default().tail;
+            let mut reader = LogReader::new(&log, Position::default(), end);
+            while let Some(line) = reader.next_line().expect("it can be read") {
+                lines.push(serde_json::from_slice(&line).expect("a line"));
+            }
+        }
+        feed => {
+            let mut feed = feed.expect("there is a log");
+            while let Some((line, _)) = feed.read_line().expect("the log can be read") {
+                lines.push(line);
+            }
+        }
+    }
+    lines
+}
+
 /// Adds the URLs that a crawl is done with, by the lines of its log that are committed, each as
 /// often as it was fetched for that. Visits that only checked what was learned do not count, nor
 /// those that found a likeness: such a page is judged again when its site, or its original's, is
@@ -246,11 +273,7 @@ pub(crate) fn canonical(url: &str) -> String {
 pub(crate) fn add_committed(data: &Path, urls: &mut BTreeMap<String, usize>) {
     const OTHERS: [&str; 3] = ["retry", "checked", "unchanged"];
     const LIKE: [&str; 2] = ["content", "near"];
-    if !data.join("log").exists() {
-        return;
-    }
-    let mut feed = Feed::open(data, Position::default()).expect("there is a log");
-    while let Some((line, _)) = feed.read_line().expect("the log can be read") {
+    for line in committed_lines(data) {
         let is_one_of = |verdicts: &[&str]| verdicts.iter().any(|it| line.verdict == **it);
         if !is_one_of(&OTHERS) {
             let is_final = !is_one_of(&LIKE);
