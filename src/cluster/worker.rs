@@ -110,7 +110,7 @@ pub struct Worker {
     lease: Lease,
     posts: BTreeMap<u16, Post>,
     done: BTreeSet<u16>,
-    /// Shards that it owns whose crawls here have ended before that.
+    /// Shards that it owns and whose crawls here have ended, with something left to do.
     ended: BTreeSet<u16>,
     /// Shards that it owns, of which the log does not have any more what is lacking here.
     unfit: BTreeSet<u16>,

@@ -141,8 +141,9 @@ impl Post {
     /// Tells the shard that another one has committed what was sent to it, up to this number. It
     /// leaves the outbox with one of the next commits.
     pub async fn acknowledge(&self, to: u16, through: u64) -> Result<(), Over> {
-        let told = self.commands.tell(Command::Acknowledge { to, through });
-        told.await
+        self.commands
+            .tell(Command::Acknowledge { to, through })
+            .await
     }
 
     /// Looks at the shard.
