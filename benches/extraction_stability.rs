@@ -6,7 +6,9 @@
 //! read again. What a change leaves as it was is not counted.
 //!
 //! With `--write` it changes each page in several ways at once, drawn by a hash of the page, and
-//! writes it to standard output: pages for `train_extraction.py` to learn from.
+//! writes it to standard output: pages for `train_extraction.py` to learn from. What is learned
+//! must not depend on the model that was there before: of a page whose main text is not known
+//! (`truth`), only what stands in elements that are for what surrounds it is changed.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -112,13 +114,12 @@ fn normal(page: &Value) -> String {
 
 /// Writes every page of a file changed, around what is known to be its main text.
 fn write(path: &str) {
-    let reader = Reader::new();
     let mut out = BufWriter::new(io::stdout().lock());
     for mut page in pages(path) {
         let written = normal(&page);
-        let main_words = match page["truth"].as_str() {
+        let main_words: Vec<String> = match page["truth"].as_str() {
             Some(truth) => truth.split_whitespace().map(str::to_owned).collect(),
-            None => reader.main_words(&written),
+            None => words_outside_frames(&written),
         };
         let draw = xxh3_64(written.as_bytes()).to_le_bytes();
         let mut tree = Html::parse_document(&written);
@@ -133,6 +134,25 @@ fn write(path: &str) {
         page["html"] = tree.html().into();
         writeln!(out, "{page}").expect("the output takes it");
     }
+}
+
+/// The words of a page outside of elements that are for what surrounds its main text.
+fn words_outside_frames(html: &str) -> Vec<String> {
+    const FRAMES: [&str; 5] = ["nav", "aside", "header", "footer", "form"];
+    let tree = Html::parse_document(html);
+    let mut words = Vec::new();
+    for node in tree.tree.nodes() {
+        let is_framed = || {
+            let mut above = node.ancestors();
+            above.any(|it| FRAMES.iter().any(|name| is(it.value(), name)))
+        };
+        if let Node::Text(text) = node.value()
+            && !is_framed()
+        {
+            words.extend(text.split_whitespace().map(str::to_owned));
+        }
+    }
+    words
 }
 
 /// Prints how often each change leaves the main text as it was.
