@@ -7,8 +7,14 @@
 //! are its parts; without the others each takes the directory as the one before left it. `--
 //! minhash fill` says what `dedup.method = "minhash"` takes. `-- pauses` commits further pages in
 //! small groups, and compares the longest pauses with those of a bare append and sync of as many
-//! bytes.
+//! bytes. `-- 1000000 library` says what a worker of a cluster takes for the documents that all
+//! shards tell of.
 
+#[path = "documents/library.rs"]
+mod library;
+#[path = "scale/measure.rs"]
+#[expect(dead_code, reason = "the other bench asks for more")]
+mod measure;
 #[path = "documents/rehearsal.rs"]
 mod rehearsal;
 
@@ -20,6 +26,7 @@ use std::time::{Duration, Instant};
 
 use gleaner::dedup::Finder;
 use gleaner::engine::study::Study;
+use measure::{memory, on_disk, process_time};
 use rehearsal::{Rehearsal, id, mix};
 
 /// Pages that share a sync. A crawl has 16; then syncs of the disk would be most of what is
@@ -51,7 +58,8 @@ fn main() {
         false => Finder::Simhash,
     };
     let rehearsal = Rehearsal::new(method);
-    let wants = |part| parts.is_empty() || parts.contains(&part);
+    let is_library = arguments.iter().any(|argument| argument == "library");
+    let wants = |part| parts.is_empty() && !is_library || parts.contains(&part);
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("documents");
     let clear = || {
         if directory.exists() {
@@ -78,6 +86,12 @@ fn main() {
     if parts.is_empty() {
         clear();
     }
+    if is_library {
+        clear();
+        let documents = library::library(&rehearsal, &directory, count, &say);
+        assert!(documents >= count, "{documents} of {count}");
+        clear();
+    }
 }
 
 fn say(line: &str) {
@@ -95,7 +109,7 @@ fn fill(rehearsal: &Rehearsal, directory: &Path, count: u64) {
     let step = (count / 20).max(1);
     let (mut signing, mut committing) = (Duration::ZERO, Duration::ZERO);
     let mut longest = Duration::ZERO;
-    let mut cpu = processor_time();
+    let mut cpu = process_time();
     let mut next = 0;
     let mut reported = 0;
     while next < count {
@@ -116,13 +130,13 @@ fn fill(rehearsal: &Rehearsal, directory: &Path, count: u64) {
                  the longest group {:.1} s); RssAnon {} MB (at most {most} MB), mapped {} MB",
                 signing.as_secs_f64() * 1e6 / pages,
                 committing.as_secs_f64() * 1e6 / pages,
-                (processor_time() - cpu) * 1e6 / pages,
+                process_time().saturating_sub(cpu).as_secs_f64() * 1e6 / pages,
                 longest.as_secs_f64(),
                 memory("RssAnon"),
                 memory("RssFile"),
             ));
             (signing, committing, reported) = (Duration::ZERO, Duration::ZERO, next);
-            (longest, cpu) = (Duration::ZERO, processor_time());
+            (longest, cpu) = (Duration::ZERO, process_time());
         }
     }
     study.checkpoint().expect("the disk has room");
@@ -273,39 +287,4 @@ fn lose(rehearsal: &Rehearsal, directory: &Path, count: u64) {
         memory("RssAnon"),
     ));
     rehearsal.check(&study, (0..10_000).map(|n| mix(n) % count));
-}
-
-/// A line of this process's status, in megabytes.
-fn memory(line: &str) -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|it| it.starts_with(line));
-    let kilobytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
-    kilobytes.unwrap_or(0) / 1_000
-}
-
-/// Seconds that all threads of this process have run.
-fn processor_time() -> f64 {
-    let status = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The fields behind the name, which is in brackets; times are in hundredths of a second.
-    let fields = status
-        .rsplit(')')
-        .next()
-        .unwrap_or_default()
-        .split_whitespace();
-    let times = fields
-        .skip(11)
-        .take(2)
-        .filter_map(|time| time.parse::<f64>().ok());
-    times.sum::<f64>() / 100.0
-}
-
-/// Bytes that a file or all files of a directory take on disk.
-fn on_disk(path: &Path) -> u64 {
-    use std::os::unix::fs::MetadataExt;
-    let Ok(metadata) = fs::symlink_metadata(path) else {
-        return 0;
-    };
-    let below = fs::read_dir(path).into_iter().flatten().flatten();
-    let below: u64 = below.map(|entry| on_disk(&entry.path())).sum();
-    metadata.blocks() * 512 + below
 }

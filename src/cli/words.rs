@@ -8,6 +8,12 @@ pub(super) fn count(number: u64, thing: &str) -> String {
     }
 }
 
+/// Numbers of shards, with something between two of them.
+pub(super) fn shards(shards: &[u16], between: &str) -> String {
+    let numbers: Vec<String> = shards.iter().map(|it| format!("{it:02}")).collect();
+    numbers.join(between)
+}
+
 /// A number of bytes, rounded for people.
 pub(super) fn size(bytes: u64) -> String {
     let mut size = bytes as f64;

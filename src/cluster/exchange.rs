@@ -6,6 +6,8 @@
 //! it until the one that receives it has said that it was committed there, which is part of what a
 //! worker says of itself. Until then it is sent again.
 
+mod listed;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,12 +16,12 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::runtime::Builder;
 
-use super::bulletins::BULLETINS;
-use super::seed_list;
+use super::bulletins::{BULLETINS, stands_at};
 use crate::broker::{self, Broker, Reader};
-use crate::engine::exchange::{Courier, Crier, HandInError, Heard, Look, Pace, Parcel, Post};
+use crate::engine::exchange::{Courier, Crier, Ear, HandInError, Look, Pace, Parcel, Post};
 use crate::engine::library::{Library, LibraryError};
 use crate::engine::{Failpoint, Lease, Step};
+pub(super) use listed::Listed;
 
 /// Bytes of a parcel, as long as it is more than one message.
 const PARCEL: usize = 64 << 10;
@@ -67,7 +69,7 @@ pub(super) struct Board {
 /// Up to which positions a shard has read the logs that are for all shards.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Through {
-    /// Of the list of seeds: these are admitted.
+    /// Of the list of seeds: these are admitted, and what was to be put back is.
     pub(super) seeds: u64,
     /// Of what the shards tell of their documents.
     pub(super) told: u64,
@@ -130,8 +132,9 @@ pub(super) struct Exchange {
     courier: Courier,
     crier: Crier,
     library: Arc<Library>,
-    /// Position up to which the shard was told what others tell; `None` before that was read.
-    heard: Option<u64>,
+    ear: Ear,
+    /// Whether the engine has what the shard has heard.
+    is_sure: bool,
     board: Board,
     /// Whether all shards have a log for what is sent to them.
     has_logs: bool,
@@ -145,10 +148,7 @@ pub(super) struct Exchange {
     heard_at: Duration,
     /// Up to where that log was trimmed.
     trimmed: u64,
-    /// Position of the last seeds that were admitted; `None` until it is read.
-    seeds: Option<u64>,
-    /// Position behind which the seeds of the crawl begin.
-    seeds_from: u64,
+    list: Listed,
     failpoint: Option<Failpoint>,
 }
 
@@ -158,13 +158,13 @@ fn inbox(shard: u16) -> String {
 }
 
 impl Exchange {
-    /// The courier of a shard of a crawl whose seeds begin behind a position of their list.
+    /// The courier of a shard, which does what the list of the crawl says.
     pub(super) fn new(
         broker: Arc<dyn Broker>,
         post: Post,
         library: Arc<Library>,
         board: Board,
-        seeds_from: u64,
+        list: Listed,
         failpoint: Option<Failpoint>,
     ) -> Self {
         let own = inbox(post.shards().own());
@@ -173,7 +173,8 @@ impl Exchange {
             courier: Courier::new(post.shards(), PACE, PATIENCE),
             crier: Crier::new(PATIENCE),
             library,
-            heard: None,
+            ear: post.ear(),
+            is_sure: false,
             broker,
             post,
             board,
@@ -182,8 +183,7 @@ impl Exchange {
             trim_at: Duration::ZERO,
             heard_at: Duration::ZERO,
             trimmed: 0,
-            seeds: None,
-            seeds_from,
+            list,
             failpoint,
         }
     }
@@ -241,7 +241,8 @@ impl Exchange {
             }
             self.has_logs = true;
         }
-        let mut has_moved = self.take_seeds().await?;
+        let list_end = self.board.seeds_end();
+        let mut has_moved = self.list.turn(&*self.broker, &self.post, list_end).await?;
         let now = Lease::now();
         for other in shards.others() {
             let look = self.board.look(other).unwrap_or_default();
@@ -258,8 +259,8 @@ impl Exchange {
         has_moved |= self.take_all_in(shards.own(), now).await?;
         let mut look = self.post.look().await.map_err(|_| Trouble::Over)?;
         let through = Through {
-            seeds: self.seeds.unwrap_or(0),
-            told: self.heard.unwrap_or(0),
+            seeds: self.list.through(),
+            told: self.ear.position(),
         };
         let has_seeds = through.seeds < self.board.seeds_end();
         look.is_idle &= !has_seeds;
@@ -285,30 +286,6 @@ impl Exchange {
             Failpoint::reach(&mut self.failpoint, Step::LinksSent);
         }
         Ok(is_any)
-    }
-
-    /// Admits seeds that were added since it was looked last. Returns whether there were any.
-    async fn take_seeds(&mut self) -> Result<bool, Trouble> {
-        let through = match self.seeds {
-            Some(through) => through,
-            None => {
-                let through = self.post.seeds_through().map_err(|_| Trouble::Over)?;
-                let through = through.max(self.seeds_from);
-                *self.seeds.insert(through)
-            }
-        };
-        if through >= self.board.seeds_end() {
-            return Ok(false);
-        }
-        let Some((at, seeds)) = seed_list::after(&*self.broker, through)? else {
-            return Ok(false);
-        };
-        if !seeds.is_empty() {
-            let added = self.post.add_seeds(seeds, at).await;
-            added.map_err(|_| Trouble::Over)?;
-        }
-        self.seeds = Some(at);
-        Ok(true)
     }
 
     /// Tells all others what waits for them. Returns whether there was anything.
@@ -337,24 +314,17 @@ impl Exchange {
         if now < self.hear_at() {
             return Ok(false);
         }
-        let after = match self.heard {
-            Some(heard) => heard,
-            None => self.post.heard().map_err(|_| Trouble::Over)?,
-        };
-        let returned = self.library.through(self.post.shards().own());
-        let has_returned = self.crier.returned(returned, now);
-        let (told, through) = self.library.told(after).map_err(Trouble::Library)?;
-        self.heard = Some(through);
-        if !has_returned && told.is_empty() {
+        if !self.is_sure {
+            let broker = &*self.broker;
+            self.ear.stay_or_go_back(|at| stands_at(broker, at))?;
+            self.is_sure = true;
+        }
+        let heard = self.ear.listen(&self.library).map_err(Trouble::Library)?;
+        let has_returned = self.crier.returned(heard.returned, now);
+        if !has_returned && heard.told.is_empty() {
             return Ok(false);
         }
         self.heard_at = now;
-        let heard = Heard {
-            returned,
-            told,
-            after,
-            through,
-        };
         self.post.hear(heard).await.map_err(|_| Trouble::Over)?;
         Ok(true)
     }

@@ -54,12 +54,21 @@ pub(super) struct Membership {
     counted: BTreeMap<String, u64>,
     /// Shards that it has given away and has not followed since.
     given: BTreeSet<u16>,
-    /// What was heard last of each other worker, and when it was new.
-    heard: BTreeMap<String, (Beat, Duration)>,
+    /// What was heard last of each other worker.
+    heard: BTreeMap<String, HeardOf>,
     /// The owners of all shards, as they were read last.
     owners: Vec<Owner>,
     /// How often this worker has taken over a shard whose owner was dead.
     take_overs: u64,
+}
+
+/// What was heard last of a worker.
+struct HeardOf {
+    beat: Beat,
+    /// When that was new.
+    at: Duration,
+    /// Whether it is not the first that was heard, which may be of long ago.
+    is_fresh: bool,
 }
 
 /// What a worker is to do.
@@ -69,6 +78,9 @@ pub(super) struct Orders {
     pub(super) own: BTreeSet<u16>,
     /// Shards that it is to have a copy of.
     pub(super) follow: BTreeSet<u16>,
+    /// Those of them that nobody else has: it is to follow with what its disk has, and to make no
+    /// copy in its place.
+    pub(super) revive: BTreeSet<u16>,
     /// Shards that it owns and is to give to another worker, which has all of them but what is
     /// committed from now on.
     pub(super) give: BTreeMap<u16, String>,
@@ -91,6 +103,9 @@ pub(super) struct Orders {
 pub(super) struct Having {
     /// The shards that it follows, and the position in the log up to which it has read.
     pub(super) follows: BTreeMap<u16, u64>,
+    /// The shards of which its disk has something that may be followed with, whether or not it
+    /// follows them yet.
+    pub(super) kept: BTreeSet<u16>,
     /// The position of the last entry of the shards that it owns.
     pub(super) ends: BTreeMap<u16, u64>,
     /// The shards that it owns in which nothing is left to fetch.
@@ -222,14 +237,14 @@ impl Membership {
                 },
                 Some(other) if alive.contains_key(other) => {
                     // One that is no longer wished stays until others have one.
-                    let others = copies.iter().filter(|it| follows(&alive, it, shard));
+                    let others = copies.iter().filter(|it| self.follows(it, shard));
                     if copies.contains(&&*self.name) || (has_copy && others.count() < copies.len())
                     {
                         orders.follow.insert(shard);
                     }
                 }
                 // Nobody ever had it, or who had it is dead: then it is for who has most of it.
-                // Where nobody else has any of it, it waits for its owner.
+                // Where nobody else has any of it that can go on, it waits for its owner.
                 _ => {
                     let heir = match owned {
                         Some(_) => heir(shard, &alive),
@@ -240,6 +255,10 @@ impl Membership {
                         orders.own.insert(shard);
                     } else if has_copy {
                         orders.follow.insert(shard);
+                    } else if heir.is_none() && having.kept.contains(&shard) {
+                        // Who opens a copy says that it follows only when it is open.
+                        orders.follow.insert(shard);
+                        orders.revive.insert(shard);
                     } else {
                         orders.waiting.insert(shard);
                     }
@@ -256,9 +275,9 @@ impl Membership {
 
     /// Returns the owners of the shards, and what is known of all workers at this time.
     pub(super) fn known(&self, now: Duration) -> (&[Owner], BTreeMap<String, Known>) {
-        let others = self.heard.iter().map(|(name, (beat, at))| {
-            let age = now.saturating_sub(*at);
-            (name, beat, age, age < self.dead)
+        let others = self.heard.iter().map(|(name, heard)| {
+            let age = now.saturating_sub(heard.at);
+            (name, &heard.beat, age, age < self.dead)
         });
         let own = (&self.name, &self.beat, Duration::ZERO, true);
         let known = others.chain([own]).map(|(name, beat, age, is_alive)| {
@@ -348,12 +367,14 @@ impl Membership {
                 continue;
             }
             let (_, beat) = self.rows.beat(&name)?;
-            match self.heard.get_mut(&name) {
-                Some((last, _)) if *last == beat => {}
-                Some(heard) => *heard = (beat, now),
-                None => {
-                    self.heard.insert(name, (beat, now));
-                }
+            let before = self.heard.get(&name);
+            if before.is_none_or(|before| before.beat != beat) {
+                let heard = HeardOf {
+                    beat,
+                    at: now,
+                    is_fresh: before.is_some(),
+                };
+                self.heard.insert(name, heard);
             }
         }
         Ok(())
@@ -362,11 +383,18 @@ impl Membership {
     /// Returns the workers that are not dead, with their last beats.
     fn alive(&self, now: Duration) -> BTreeMap<&str, &Beat> {
         let others = self.heard.iter();
-        let others = others.filter(|(_, (_, at))| now.saturating_sub(*at) < self.dead);
+        let others = others.filter(|(_, heard)| now.saturating_sub(heard.at) < self.dead);
         let mut alive: BTreeMap<&str, &Beat> =
-            others.map(|(name, (beat, _))| (&**name, beat)).collect();
+            others.map(|(name, heard)| (&**name, &heard.beat)).collect();
         alive.insert(&self.name, &self.beat);
         alive
+    }
+
+    /// Whether another worker says that it follows a shard, and has said something since this one
+    /// listens: one that has died before counts as alive for a while.
+    fn follows(&self, worker: &str, shard: u16) -> bool {
+        let heard = self.heard.get(worker).filter(|it| it.is_fresh);
+        heard.is_some_and(|it| it.beat.follows.contains_key(&shard))
     }
 
     /// Returns who is to have a copy of a shard beside its owner: who is to own it, and others on
@@ -446,12 +474,6 @@ fn round(
     };
     let looks = looks.iter().map(look).collect::<Option<_>>()?;
     Some((looks, numbers))
-}
-
-/// Whether a worker says that it follows a shard.
-fn follows(alive: &BTreeMap<&str, &Beat>, worker: &str, shard: u16) -> bool {
-    let beat = alive.get(worker);
-    beat.is_some_and(|beat| beat.follows.contains_key(&shard))
 }
 
 /// Whether a worker has read all of a shard that its owner had written at the last beat, or will

@@ -12,9 +12,9 @@
 //! all tell of what they have stored (`bulletins`).
 //!
 //! What holds for all workers is fixed when a crawl is created (`terms`), and each keeps that and
-//! what it is called in its directory (`kept`); seeds are added to a list
-//! that all shards read (`seed_list`). People say what they want of it (`wanted`), and see what
-//! workers tell (`tells`) as the `status` of all.
+//! what it is called in its directory (`kept`); seeds are added to a list that all shards read
+//! (`list`), and so are orders to put back what failed (`retries`). People say what they want of it
+//! (`wanted`), and see what workers tell (`tells`) as the `status` of all.
 //! Whether an engine can be relied on is found out by a `check`.
 
 mod assignment;
@@ -24,12 +24,13 @@ mod copies;
 mod exchange;
 mod forget;
 mod kept;
+mod list;
 mod log;
 mod membership;
 mod portion;
 mod restore;
+mod retries;
 mod rows;
-mod seed_list;
 mod status;
 mod tells;
 mod terms;
@@ -47,10 +48,11 @@ pub use check::{EngineCheck, Finding, Race, check};
 pub use copies::LOG_MAX;
 pub use forget::forget_worker;
 pub use kept::Called;
+pub use list::add as add_seeds;
 pub use log::ShardLog;
 pub use membership::Times;
 pub use restore::{Error as RestoreError, Restored, RestoredShard, enter, offer, restore};
-pub use seed_list::add as add_seeds;
+pub use retries::{RetriedSoFar, retried, retry};
 pub use status::{ClusterStatus, CopyNow, FiguresNow, LinksNow, ShardNow, WorkerNow, status};
 pub use terms::{MAX_SHARDS, NewCrawl, Terms, create, terms};
 pub use view::WorkerView;

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::list;
 use super::log::log_of;
 use super::rows::{self, Owner, change, patiently, put, read};
-use super::seed_list;
 use super::terms::{self, Creation, Terms};
 use super::wanted::{Going, Heard, Limits};
 use crate::broker::{self, Broker};
@@ -254,7 +254,7 @@ pub fn restore(broker: &dyn Broker) -> Result<Restored> {
         epoch: *epoch,
     });
     let owners: Vec<Owner> = owners.collect();
-    seed_list::restore(broker, offers.seeds_through)?;
+    list::restore(broker, offers.seeds_through)?;
     let wanted = offers.heard.wanted;
     wanted.restore(broker)?;
     rows::restore(broker, workers, &owners)?;

@@ -11,9 +11,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::forget::lost;
+use super::list;
 use super::membership::Known;
 use super::rows::{Owner, Rows};
-use super::seed_list;
 use super::tells::Figures;
 use super::terms::{Terms, terms};
 use super::wanted::{Going, Limits, Wishes};
@@ -168,7 +168,7 @@ pub(super) struct Facts<'a> {
     pub(super) limits: Limits,
     pub(super) owners: &'a [Owner],
     pub(super) workers: &'a BTreeMap<String, Known>,
-    /// The position of the last entry of the list of seeds.
+    /// The position of the last entry of the list of the crawl.
     pub(super) seeds_end: u64,
     /// The wall clock of whoever asks, in ms since 1970.
     pub(super) time: i64,
@@ -196,6 +196,31 @@ pub(super) fn ended(broker: &Arc<dyn Broker>, name: &str) -> Result<Option<Clust
         let mut shards = now.shards.iter();
         let is_read = shards.all(|it| seeds_through(facts, it) >= facts.seeds_end);
         (now.is_over && is_read).then_some(now)
+    })
+}
+
+/// How far a shard has done what the list of the crawl says.
+pub(super) struct ListedThrough {
+    pub(super) shard: u16,
+    /// Whether it has an owner that is alive, in a crawl that was not stopped.
+    pub(super) is_owned: bool,
+    /// The position of the last entry that is done, as its owner told last.
+    pub(super) through: u64,
+}
+
+/// Returns how far each shard has done what the list of the crawl says.
+pub(super) fn listed_through(
+    broker: &Arc<dyn Broker>,
+    name: &str,
+    patience: Duration,
+) -> Result<Vec<ListedThrough>> {
+    asked(broker, name, patience, |facts| {
+        let of = |shard: &ShardNow| ListedThrough {
+            shard: shard.shard,
+            is_owned: shard.is_owned && facts.wishes.going != Going::Stopped,
+            through: seeds_through(facts, shard),
+        };
+        stands(facts).shards.iter().map(of).collect()
     })
 }
 
@@ -252,7 +277,7 @@ fn asked<T>(
         limits: Limits::read(&**broker)?,
         owners: &rows.owners()?,
         workers: &workers,
-        seeds_end: seed_list::end(&**broker)?,
+        seeds_end: list::end(&**broker)?,
         time: Timestamp::now().as_millisecond(),
     }))
 }
@@ -486,7 +511,7 @@ fn attention(
     let behind = |it: &&ShardNow| it.is_owned && seeds_through(facts, it) < facts.seeds_end;
     let unread = numbers(shards.iter().filter(behind));
     if !unread.is_empty() && facts.wishes.going == Going::Running {
-        said.push(format!("seeds wait to be read by shard {unread}"));
+        said.push(format!("seeds, or URLs to retry, wait for shard {unread}"));
     }
     let lacks = |it: &&ShardNow| {
         let copies = it.copies.iter().filter(|copy| copy.is_alive).count();
@@ -509,7 +534,8 @@ fn numbers<'a>(shards: impl Iterator<Item = &'a ShardNow>) -> String {
     numbers.join(", ")
 }
 
-/// Position in the list of seeds up to which a shard has admitted them, as its owner told last.
+/// Position in the list of the crawl up to which a shard has done what that says, as its owner told
+/// last.
 fn seeds_through(facts: &Facts<'_>, shard: &ShardNow) -> u64 {
     let known = shard.owner.as_ref().and_then(|it| facts.workers.get(it));
     let figures = known.and_then(|it| it.beat.tells.figures.get(&shard.shard));

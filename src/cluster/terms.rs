@@ -7,8 +7,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::kept;
+use super::list;
 use super::rows::{change, drawn, put, read};
-use super::seed_list;
 use super::wanted::Limits;
 use crate::broker::{Broker, Error, Result};
 use crate::frontier::Seed;
@@ -102,9 +102,9 @@ pub fn create(
         return Err(is_there(&known));
     }
     // Rows are made together with the first log.
-    seed_list::create(broker)?;
-    let seeds_from = seed_list::end(broker)?;
-    seed_list::add(broker, seeds)?;
+    list::create(broker)?;
+    let seeds_from = list::end(broker)?;
+    list::add(broker, seeds)?;
     // Before the crawl is known, so that no worker begins without them.
     new.limits.set(broker)?;
     let secret: [u8; Secret::LEN] = drawn()?;
@@ -237,11 +237,11 @@ mod tests {
     #[test]
     fn a_creation_that_was_interrupted_leaves_no_seeds() {
         let engine = Memory::start(1_000);
-        seed_list::create(&engine).unwrap();
-        seed_list::add(&engine, [parse("http://mistaken.example/").unwrap().into()]).unwrap();
+        list::create(&engine).unwrap();
+        list::add(&engine, [parse("http://mistaken.example/").unwrap().into()]).unwrap();
         let made = create(&engine, &new(2), seeds()).unwrap();
-        let (_, found) = seed_list::after(&engine, made.seeds_from).unwrap().unwrap();
-        assert_eq!(found, seeds());
+        let (_, found) = list::after(&engine, made.seeds_from).unwrap().unwrap();
+        assert_eq!(found, list::Entry::Seeds(seeds()));
     }
 
     #[test]

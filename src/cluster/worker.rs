@@ -16,10 +16,10 @@ use super::copies::{Copies, NO_COPY};
 use super::exchange::Board;
 use super::forget::{Lost, lost};
 use super::kept::Called;
+use super::list;
 use super::membership::{Having, Membership, Orders, Times};
 use super::portion::part;
 use super::rows::{Rows, patiently};
-use super::seed_list;
 use super::status::{Facts, ended, stands};
 use super::tells::{Figures, Rate, Tells};
 use super::terms::Terms;
@@ -29,7 +29,7 @@ use crate::broker::{self, Broker};
 use crate::engine::exchange::Look;
 use crate::engine::library::LibraryOptions;
 use crate::engine::{self, Lease, Options, StopHandle};
-use posts::{Post, Role};
+use posts::{Post, Role, renew};
 
 /// Time that a worker which ends takes at most to give away what it owns.
 const LEAVING: Duration = Duration::from_secs(30);
@@ -107,13 +107,14 @@ pub struct Worker {
     options: WorkerOptions,
     broker: Arc<dyn Broker>,
     membership: Membership,
-    lease: Lease,
     posts: BTreeMap<u16, Post>,
     done: BTreeSet<u16>,
     /// Shards that it owns and whose crawls here have ended, with something left to do.
     ended: BTreeSet<u16>,
     /// Shards that it owns, of which the log does not have any more what is lacking here.
     unfit: BTreeSet<u16>,
+    /// Shards without an owner that what the disk has of them cannot go on with.
+    lacking: BTreeSet<u16>,
     /// Workers whose disks are lost.
     lost: Vec<Lost>,
     /// Shards of which it may be registered for a copy.
@@ -183,11 +184,11 @@ impl Worker {
             membership,
             options,
             broker,
-            lease: Lease::default(),
             posts: BTreeMap::new(),
             done: BTreeSet::new(),
             ended: BTreeSet::new(),
             unfit: BTreeSet::new(),
+            lacking: BTreeSet::new(),
             lost: Vec::new(),
             registered,
             board: Board::default(),
@@ -254,9 +255,7 @@ impl Worker {
             let ordered = heeded.and_then(|()| self.membership.tick(&having, now));
             match ordered {
                 Ok(orders) => {
-                    if self.wanted.wishes.going == Going::Running {
-                        self.lease.renew(now + self.options.times.right);
-                    }
+                    let own = orders.own.clone();
                     self.board.set_over(orders.is_drained);
                     // What this worker owns, it has looked at itself since.
                     let others = orders
@@ -300,6 +299,9 @@ impl Worker {
                             obeyed => obeyed?,
                         }
                         self.pace(&runtime);
+                        if self.wanted.wishes.going == Going::Running {
+                            renew(&self.posts, &own, now + self.options.times.right);
+                        }
                     }
                 }
                 Err(broker::Error::Away(reason)) => {
@@ -332,7 +334,7 @@ impl Worker {
     /// Reads what people want, and whether they gave seeds.
     fn heed(&mut self) -> broker::Result<()> {
         self.wanted = Wanted::read(&*self.broker)?;
-        let end = seed_list::end(&*self.broker)?;
+        let end = list::end(&*self.broker)?;
         if end > self.board.seeds_end() {
             // All shards read them: those that were done are crawled again.
             self.done.clear();
@@ -409,7 +411,7 @@ impl Worker {
         self.done.clear();
         let posts = self.posts.values();
         posts
-            .filter(|post| matches!(post.role, Role::Crawling(_)))
+            .filter(|post| matches!(post.role, Role::Crawling { .. }))
             .for_each(Post::end);
         Ok(())
     }
@@ -421,17 +423,18 @@ impl Worker {
             done: self.done.clone(),
             ended: self.ended.clone(),
             unfit: self.unfit.clone(),
+            kept: self.kept(),
             ..Having::default()
         };
         let mut figures = BTreeMap::new();
         for (shard, post) in &self.posts {
             let position = post.position.load(Ordering::Relaxed);
             match post.role {
-                Role::Following(_) if position != NO_COPY => {
+                Role::Following { .. } if position != NO_COPY => {
                     having.follows.insert(*shard, position);
                 }
-                Role::Following(_) => {}
-                Role::Crawling(_) => {
+                Role::Following { .. } => {}
+                Role::Crawling { .. } => {
                     figures.insert(*shard, post.figures().unwrap_or_default());
                     // Before that is known, nobody is taken to have all of it.
                     having.ends.insert(*shard, position);
@@ -466,6 +469,13 @@ impl Worker {
         having
     }
 
+    /// Returns the shards of which the disk has something that may be followed with.
+    fn kept(&self) -> BTreeSet<u16> {
+        let is_there = |shard: &u16| self.directory(*shard).join("store").exists();
+        let shards = (0..self.options.terms.shards).filter(|it| !self.lacking.contains(it));
+        shards.filter(is_there).collect()
+    }
+
     /// Returns how shards are whose crawls run here. One that has not heard all that others tell
     /// has something to do, for that may concern what it has found.
     fn looks<'a>(&self, shards: impl Iterator<Item = &'a u16>) -> BTreeMap<u16, Look> {
@@ -493,11 +503,15 @@ impl Worker {
         self.done.retain(is_owned);
         self.ended.retain(is_owned);
         self.unfit.retain(|shard| orders.unfit.contains(shard));
+        self.lacking.retain(|shard| orders.waiting.contains(shard));
         self.leave(&orders);
         for (shard, post) in &self.posts {
-            let is_right = match post.role {
-                Role::Crawling(_) => orders.own.contains(shard),
-                Role::Following(_) => orders.follow.contains(shard),
+            let is_right = match &post.role {
+                Role::Crawling { .. } => orders.own.contains(shard),
+                Role::Following { is_revived, .. } => {
+                    is_revived.store(orders.revive.contains(shard), Ordering::Relaxed);
+                    orders.follow.contains(shard)
+                }
             };
             if !is_right {
                 // Its thread is looked for at the next beat.
@@ -525,7 +539,7 @@ impl Worker {
         for shard in orders.follow {
             if !self.posts.contains_key(&shard) {
                 tracing::info!(shard, "following the shard");
-                let post = self.follow(shard)?;
+                let post = self.follow(shard, orders.revive.contains(&shard))?;
                 self.registered.insert(shard);
                 self.posts.insert(shard, post);
             }

@@ -27,6 +27,14 @@ impl Clock {
         }
     }
 
+    /// Returns a clock whose moments are those of this one, and that counts from now on.
+    pub(crate) fn going_on(&self) -> Self {
+        Self {
+            start: Instant::now(),
+            start_moment: self.now(),
+        }
+    }
+
     pub(crate) fn now(&self) -> Moment {
         self.start_moment.plus(self.start.elapsed())
     }

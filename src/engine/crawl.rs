@@ -52,6 +52,9 @@ pub struct Crawl {
     pub(super) plan: MemoryPlan,
     pub(super) handover: watch::Sender<Vec<HandoverState>>,
     pub(super) history: History,
+    /// The clock of the run too: what is queued before it must not be due by another one, which may
+    /// have been set back meanwhile.
+    clock: Clock,
 }
 
 impl Crawl {
@@ -81,7 +84,8 @@ impl Crawl {
             let newest_first: Vec<_> = earlier.into_iter().rev().collect();
             add_earlier_archives(&path.as_ref().join("warc"), &newest_first)?;
         }
-        open::mend_times(&mut committer, Clock::start().now())?;
+        let clock = Clock::start();
+        open::mend_times(&mut committer, clock.now())?;
         committer.suspects = Arc::new(Suspects::open(path.as_ref(), &*committer.store)?);
         options.features = committer.lookups.index.features().clone();
         forget::finish(&mut committer, path.as_ref(), &options)?;
@@ -107,7 +111,8 @@ impl Crawl {
             exchanged,
             plan,
             handover: watch::Sender::default(),
-            history: History::open(path.as_ref(), Clock::start().now()),
+            history: History::open(path.as_ref(), clock.now()),
+            clock,
         })
     }
 
@@ -156,6 +161,7 @@ impl Crawl {
                 self.control.commands(),
                 &self.committer.store,
                 counts,
+                self.committer.exchange.ear(),
             )
         };
         (!shards.is_one()).then(post)
@@ -244,7 +250,7 @@ impl Crawl {
                 listed: None,
                 reply: None,
             };
-            let now = Clock::start().now();
+            let now = self.clock.now();
             self.committer.commit(vec![Entry::Seeds(seeds)], now)?;
             self.committer.checkpoint_if_due()?;
         }
@@ -348,6 +354,7 @@ impl Crawl {
             exchanged: self.exchanged,
             pages_bytes: self.plan.pages,
             handover: self.handover,
+            clock: self.clock.going_on(),
         };
         ring::run(open, watch, limits, stop)
     }

@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
+/// Time between two looks of who waits for the right to make visits.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// The right to make visits, which ends by itself unless it is renewed.
 ///
 /// It is counted by `CLOCK_BOOTTIME`, which goes on while a process is stopped and while the
@@ -27,6 +30,13 @@ impl Lease {
         self.0.fetch_max(until, Ordering::Relaxed);
     }
 
+    /// Waits until a visit may be made.
+    pub(crate) async fn held(&self) {
+        while !self.holds() {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
     /// Whether a visit may be made now.
     pub fn holds(&self) -> bool {
         Self::now().as_millis() < u128::from(self.0.load(Ordering::Relaxed))
@@ -35,6 +45,8 @@ impl Lease {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use super::*;
 
     #[test]
@@ -47,5 +59,15 @@ mod tests {
         // What was promised is not taken back.
         renewing.renew(Lease::now());
         assert!(lease.holds());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_has_no_right_waits_for_it() {
+        let lease = Lease::default();
+        let mut held = pin!(lease.held());
+        let waits = tokio::time::timeout(Duration::from_mins(10), &mut held);
+        assert!(waits.await.is_err());
+        lease.renew(Lease::now() + Duration::from_hours(1));
+        held.await;
     }
 }

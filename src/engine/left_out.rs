@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::admission::{MAX_REFUSED, is_noted};
 use super::error::Error;
+use super::learned::deferred::url_of as deferred_url;
 use super::learned::kinds::for_each as for_each_kind;
 use super::learned::shells::hosts_with_shells;
 use super::ring::scheduler::Ending;
@@ -30,6 +31,8 @@ const SETTINGS: &str = "traps.";
 const QUEUED: &str = "queued";
 /// The reason of what waits at hosts that a person holds.
 const HELD: &str = "held";
+/// What a host is parked for that asked for a longer time than is waited.
+const ASKED_TO_WAIT: &str = "asked to wait";
 /// The reason of what is deferred.
 const DEFERRED: &str = "deferred";
 /// The command that lists what is deferred.
@@ -130,6 +133,11 @@ pub enum OmissionUnit {
     Requisites,
 }
 
+/// Returns for which failure a host is parked.
+pub fn parked_by(host: &HostState) -> &'static str {
+    host.trouble.map_or(ASKED_TO_WAIT, Trouble::name)
+}
+
 /// The seeds that gave nothing: neither they nor what they redirect to was answered with a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LostSeeds {
@@ -188,6 +196,17 @@ impl Omissions {
 }
 
 impl Omissions {
+    /// Reads what was left out as links were found, of which nothing tells the host.
+    pub fn of_links(store: &dyn Store) -> Result<Vec<Omission>, Error> {
+        let counters = CrawlState::read(store)?.unwrap_or_default().counters;
+        let mut found = Found {
+            rows: LeftOut::read_all(store)?,
+            left_out: Vec::new(),
+        };
+        found.links(&counters);
+        Ok(found.left_out)
+    }
+
     /// Names what ended a run before everything was fetched.
     pub(crate) fn end_of_run(&mut self, ending: Ending) {
         let limit = match ending {
@@ -307,24 +326,27 @@ impl Found {
     /// URLs that are deferred, by kind, with the share of them that may say something.
     fn deferred(&mut self, store: &dyn Store) -> Result<(), Error> {
         let urls = (OmissionGroup::NotFetched, OmissionUnit::Urls);
-        let mut kinds: Vec<(u64, String, String)> = Vec::new();
+        let mut kinds: Vec<(u64, String, Vec<u8>)> = Vec::new();
         let mut rest = 0;
-        for_each_kind(store, None, &mut |host, _, ledger| {
+        for_each_kind(store, None, &mut |host, kind, ledger| {
             let count = ledger.left.iter().sum::<u64>() + ledger.returning;
             if count == 0 {
                 return;
             }
             let percent = ledger.bound().unwrap_or(1.0) * 100.0;
             let detail = format!("{host} {}, at most {percent:.1} % new", ledger.name);
-            kinds.push((count, detail, ledger.example));
+            kinds.push((count, detail, keys::deferred_kind(host, kind)));
             if kinds.len() > MAX_KINDS {
                 kinds.sort_by_key(|(count, ..)| Reverse(*count));
                 rest += kinds.pop().map_or(0, |(count, ..)| count);
             }
         })?;
-        for (count, detail, example) in kinds {
+        for (count, detail, prefix) in kinds {
             let reason = (DEFERRED, Some(&*detail));
-            self.add(urls, reason, count, Some(example), LIST_DEFERRED);
+            // The first by which the kind is known may have been fetched as a sample.
+            let first = store.range(Table::Deferred, &prefix, &prefix, 1)?.pop();
+            let example = first.map(|(_, row)| deferred_url(&row)).transpose()?;
+            self.add(urls, reason, count, example, LIST_DEFERRED);
         }
         self.add(urls, (DEFERRED, None), rest, None, LIST_DEFERRED);
         Ok(())
@@ -449,10 +471,7 @@ impl Found {
             if !is_held && !state.parked {
                 return Ok(());
             }
-            let trouble = match is_held {
-                true => HELD,
-                false => state.trouble.map_or("asked to wait", Trouble::name),
-            };
+            let trouble = if is_held { HELD } else { parked_by(&state) };
             let of = parked.entry(trouble).or_default();
             of.count += state.queued;
             for_each_waiting(store, &host, &state, &mut |class, _, _, queued| {
@@ -476,7 +495,7 @@ impl Found {
         let urls = (OmissionGroup::NotFetched, OmissionUnit::Urls);
         for (trouble, of) in parked {
             let command = match trouble {
-                "asked to wait" => WHY.to_owned(),
+                ASKED_TO_WAIT => WHY.to_owned(),
                 HELD => "gleaner resume --host HOST".to_owned(),
                 class => format!("gleaner retry --class {class}"),
             };

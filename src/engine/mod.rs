@@ -67,7 +67,7 @@ pub(crate) use learned::kinds::{deferred_by, for_each as for_each_kind};
 pub use learned::shells::{ShellHosts, hosts_with_shells};
 pub use lease::Lease;
 pub use left_out::{
-    LostSeeds, Omission, OmissionGroup, OmissionUnit, Omissions, ScriptShells, ShellHost,
+    LostSeeds, Omission, OmissionGroup, OmissionUnit, Omissions, ScriptShells, ShellHost, parked_by,
 };
 pub use messages::{Opening, Over, SeedsAdded, StopHandle, Stopped};
 pub use open::{

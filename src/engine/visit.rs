@@ -507,6 +507,8 @@ pub struct Receipt {
     pub visit: Option<Done>,
     /// Hosts to whose queues the visit added URLs, and when they may be visited.
     pub queued: Vec<(HostKey, Moment)>,
+    /// Hosts whose failures are forgotten, and when they may be visited.
+    pub relieved: Vec<(HostKey, Moment)>,
     /// A host whose queue has changed otherwise, so that what was read of it may be stale.
     pub reread: Option<HostKey>,
     /// Budgets that the visit has used up.

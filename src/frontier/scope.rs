@@ -145,20 +145,20 @@ impl Scope {
 
     /// Whether `url` is followed.
     pub fn admits(&self, url: &Url) -> bool {
-        admits((self.kind, self.has_own), url, |entry| {
+        let admitted = admits((self.kind, self.has_own), url, |entry| {
             Ok::<_, Infallible>(self.given.contains(entry) || self.moved.contains(entry))
-        })
-        .unwrap_or_default()
+        });
+        admitted.is_ok_and(|by| by.is_some())
     }
 }
 
-/// Whether a scope of this kind follows `url`, given its stored entries; `get` returns the row of
-/// one.
+/// By which kind of scope `url` is followed, that of the crawl or a seed's own, given the stored
+/// entries; `None` if it is not. `get` returns the row of an entry.
 pub fn admits_by_entries<E>(
     (kind, moved_seeds): (ScopeKind, MovedSeeds),
     url: &Url,
     mut get: impl FnMut(&[u8]) -> Result<Option<Vec<u8>>, E>,
-) -> Result<bool, E> {
+) -> Result<Option<ScopeKind>, E> {
     admits((kind, true), url, |entry| {
         if get(entry.as_bytes())?.is_some() {
             return Ok(true);
@@ -172,20 +172,20 @@ fn admits<E>(
     (kind, has_own): (ScopeKind, bool),
     url: &Url,
     mut has: impl FnMut(&str) -> Result<bool, E>,
-) -> Result<bool, E> {
+) -> Result<Option<ScopeKind>, E> {
     let Some(usual) = letter(kind) else {
-        return Ok(true);
+        return Ok(Some(kind));
     };
     if admits_kind(kind, usual, url, &mut has)? {
-        return Ok(true);
+        return Ok(Some(kind));
     }
     for kind in KINDS.into_iter().filter(|_| has_own) {
         let own = letter(kind).unwrap_or(usual).to_ascii_uppercase();
         if admits_kind(kind, own, url, &mut has)? {
-            return Ok(true);
+            return Ok(Some(kind));
         }
     }
-    Ok(false)
+    Ok(None)
 }
 
 fn admits_kind<E>(
@@ -298,8 +298,12 @@ mod tests {
                 Ok::<_, Infallible>(is_kept.then(Vec::new))
             })
         };
-        assert!(admitted.iter().all(|url| by_entries(url).unwrap()));
-        assert!(!refused.iter().any(|url| by_entries(url).unwrap()));
+        assert!(
+            admitted
+                .iter()
+                .all(|url| by_entries(url).unwrap() == Some(kind))
+        );
+        assert!(!refused.iter().any(|url| by_entries(url).unwrap().is_some()));
         for scope in [&scope, &restored] {
             for url in admitted {
                 assert!(
@@ -448,7 +452,7 @@ mod tests {
                     let row = rows.iter().find(|(key, _)| key == entry);
                     Ok::<_, Infallible>(row.map(|(_, row)| row.clone()))
                 });
-                assert_eq!(by_entries, Ok(later.admits(&to)));
+                assert_eq!(by_entries.map(|by| by.is_some()), Ok(later.admits(&to)));
                 let is_of_domain = Site::of(&from) == Site::of(&to);
                 let holds = match setting {
                     MovedSeeds::Never => false,
@@ -512,7 +516,11 @@ mod tests {
                     Ok::<_, Infallible>(is_kept.then(Vec::new))
                 });
                 if !text.contains("a.org") {
-                    assert_eq!(by_entries, Ok(expected), "{kind:?} {text}");
+                    assert_eq!(
+                        by_entries.map(|by| by.is_some()),
+                        Ok(expected),
+                        "{kind:?} {text}"
+                    );
                 }
             };
             check("http://a.org/x/y", true);

@@ -2,14 +2,17 @@
 //! what would bring it back. By host and pattern it reads every page of the crawl, in bounded
 //! memory.
 //!
-//! Links that settings refuse leave no row with their URL, so they are told by reason only.
+//! Links that settings refuse leave no row with their URL, so they are told by reason only, beside
+//! the hosts and patterns of all else.
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Error, MAX_LISTED};
-use crate::engine::{OmissionGroup, Omissions, RetryFilter, for_each_kind};
+use crate::engine::{
+    HeldHosts, Omission, OmissionGroup, Omissions, RetryFilter, for_each_kind, parked_by,
+};
 use crate::frontier::{HostState, Purpose};
 use crate::learn::Pattern;
 use crate::rows::{Fate, PAGES, PageRecord};
@@ -66,6 +69,19 @@ pub struct Passed {
     pub readmit: Option<RetryFilter>,
 }
 
+impl NotFetched {
+    /// Names the largest of these groups.
+    fn of(mut groups: Vec<Passed>) -> Self {
+        groups.sort_by(|a, b| {
+            let order = |it: &Passed| (it.host.clone(), it.reason.clone(), it.pattern.clone());
+            b.count.cmp(&a.count).then_with(|| order(a).cmp(&order(b)))
+        });
+        let of = groups.len() as u64;
+        groups.truncate(MAX_LISTED);
+        Self { groups, of }
+    }
+}
+
 /// Groups what was not fetched.
 pub(super) fn not_fetched(store: &dyn Store, by: GroupedBy) -> Result<NotFetched, Error> {
     match by {
@@ -81,30 +97,33 @@ fn by_reason(store: &dyn Store) -> Result<NotFetched, Error> {
         let is_of_links = it.group == OmissionGroup::NotFollowed;
         is_status || is_of_links || it.group == OmissionGroup::NotFetched
     });
-    let mut groups: Vec<Passed> = groups
-        .map(|it| {
-            let class = match &*it.reason {
-                "failed" | "parked" | "status" => it.detail.as_deref(),
-                "budget" => Some(&*it.reason),
-                "deferred" => Some(DEFERRED),
-                _ => None,
-            };
-            Passed {
-                readmit: class.and_then(|class| readmit(class, None)),
-                host: None,
-                pattern: None,
-                count: it.count,
-                examples: it.example.into_iter().collect(),
-                command: it.command,
-                reason: it.reason,
-                detail: it.detail,
-            }
-        })
-        .collect();
-    groups.sort_by_key(|it| std::cmp::Reverse(it.count));
-    let of = groups.len() as u64;
-    groups.truncate(MAX_LISTED);
-    Ok(NotFetched { groups, of })
+    let groups = groups.map(|it| {
+        let class = match &*it.reason {
+            "failed" | "parked" | "status" => it.detail.as_deref(),
+            "budget" => Some(&*it.reason),
+            "deferred" => Some(DEFERRED),
+            _ => None,
+        };
+        let readmit = class.and_then(|class| readmit(class, None));
+        Passed::of_no_host(it, readmit)
+    });
+    Ok(NotFetched::of(groups.collect()))
+}
+
+impl Passed {
+    /// What nothing tells the host of.
+    fn of_no_host(omission: Omission, readmit: Option<RetryFilter>) -> Self {
+        Self {
+            reason: omission.reason,
+            detail: omission.detail,
+            host: None,
+            pattern: None,
+            count: omission.count,
+            examples: omission.example.into_iter().collect(),
+            command: omission.command,
+            readmit,
+        }
+    }
 }
 
 /// The class under which deferred URLs are brought back.
@@ -192,10 +211,8 @@ impl Groups {
         self.add((reason, detail), (host.as_str(), pattern), (1, &page.url));
     }
 
-    fn into_answer(self) -> NotFetched {
-        let of = self.found.len() as u64;
-        let mut groups: Vec<Passed> = self
-            .found
+    fn into_groups(self) -> Vec<Passed> {
+        self.found
             .into_iter()
             .map(|(key, (count, examples))| {
                 let class = match (key.reason, &key.detail) {
@@ -211,6 +228,10 @@ impl Groups {
                     let host = host.map_or(String::new(), |host| format!(" --host {host}"));
                     format!("gleaner retry --class {classes}{host}")
                 });
+                let other = match (key.reason, &key.host) {
+                    ("held", Some(host)) => format!("gleaner resume --host {host}"),
+                    _ => "gleaner why URL".to_owned(),
+                };
                 Passed {
                     reason: key.reason.to_owned(),
                     detail: key.detail,
@@ -218,17 +239,11 @@ impl Groups {
                     pattern: key.pattern,
                     count,
                     examples,
-                    command: command.or_else(|| Some("gleaner why URL".to_owned())),
+                    command: command.or(Some(other)),
                     readmit,
                 }
             })
-            .collect();
-        groups.sort_by(|a, b| {
-            let order = |it: &Passed| (it.host.clone(), it.reason.clone(), it.pattern.clone());
-            b.count.cmp(&a.count).then_with(|| order(a).cmp(&order(b)))
-        });
-        groups.truncate(MAX_LISTED);
-        NotFetched { groups, of }
+            .collect()
     }
 }
 
@@ -239,13 +254,17 @@ fn by_host(store: &dyn Store, by: GroupedBy) -> Result<NotFetched, Error> {
         groups.add_page(&PAGES.decode(row)?);
         Ok(())
     })?;
+    let held = HeldHosts::read(store)?;
     for_each(store, Table::Hosts, &[], &mut |key, row| {
         let state: HostState = decode(Table::Hosts, row)?;
-        let trouble = state.trouble.filter(|_| state.parked && state.queued > 0);
-        if let Some(trouble) = trouble {
-            let host = String::from_utf8_lossy(key);
-            let reason = ("parked", trouble.name());
-            groups.add(reason, (&host, || None), (state.queued, ""));
+        let name = String::from_utf8_lossy(key);
+        let is_held = HostKey::parse(&name).is_some_and(|host| held.has(&host));
+        let reason = match is_held {
+            true => ("held", ""),
+            false => ("parked", parked_by(&state)),
+        };
+        if state.queued > 0 && (is_held || state.parked) {
+            groups.add(reason, (&name, || None), (state.queued, ""));
         }
         Ok(())
     })?;
@@ -257,7 +276,10 @@ fn by_host(store: &dyn Store, by: GroupedBy) -> Result<NotFetched, Error> {
             groups.add(("deferred", ""), (host, pattern), example);
         }
     })?;
-    Ok(groups.into_answer())
+    let mut groups = groups.into_groups();
+    let of_links = Omissions::of_links(store)?.into_iter();
+    groups.extend(of_links.map(|it| Passed::of_no_host(it, None)));
+    Ok(NotFetched::of(groups))
 }
 
 #[cfg(test)]
@@ -277,7 +299,7 @@ mod tests {
                 groups.add(("failed", "timeout"), (&host, pattern), (1, &url));
             }
         }
-        let answer = groups.into_answer();
+        let answer = NotFetched::of(groups.into_groups());
         assert_eq!(answer.of, 1 + MAX_GROUPS as u64);
         assert_eq!(answer.groups.len(), MAX_LISTED);
         let rest = &answer.groups[0];

@@ -341,7 +341,7 @@ fn admission(
     let (store, options) = (view.store(), view.options());
     let limits = &options.limits;
     let scope = (options.scope, limits.moved_seeds);
-    let in_scope = admits_by_entries(scope, url, |entry| {
+    let admitted_by = admits_by_entries(scope, url, |entry| {
         Ok::<_, Error>(store.get(Table::Scope, entry)?)
     })?;
     let policy = options.policies.of(&HostKey::of(url));
@@ -360,7 +360,7 @@ fn admission(
     Ok(AdmissionNow {
         answer: match used_up {
             _ if url.as_str().len() > limits.max_url_length => "malformed",
-            _ if !in_scope => "out-of-scope",
+            _ if admitted_by.is_none() => "out-of-scope",
             _ if excluded.is_some() => "excluded",
             _ if !included => "not-included",
             _ if deferred.is_some() => "deferred",
@@ -375,6 +375,7 @@ fn admission(
             .map(|by| by.to_string()),
         pattern: excluded.map(ToString::to_string),
         scope: options.scope,
+        seed_scope: admitted_by.filter(|by| *by != options.scope),
         max_depth: policy.crawl.max_depth,
         kind: deferred.map(|ledger| LearnedKind::of(key.as_str(), ledger)),
         max_url_length: limits.max_url_length,

@@ -430,8 +430,13 @@ impl Ledger {
         };
         let of_good = enough_good.saturating_sub(quiet_good);
         let of_poor = enough_poor.saturating_sub(quiet_poor);
-        // What is no copy and leads nowhere has an end: it is visited, last of all.
-        let is_finite = are_pages && self.growth < MEMORY * GROWING && good + poor <= MAX_FINITE;
+        // What leads nowhere further has an end: it is visited, last of all, if it is no copy. Of
+        // copies too, if no more are left than were samples: to leave these would spare little.
+        let most = match are_pages {
+            true => MAX_FINITE,
+            false => u64::from(quiet),
+        };
+        let is_finite = self.growth < MEMORY * GROWING && good + poor <= most;
         let [of_good, of_poor] = match good + poor <= u64::from(rest) || is_finite {
             true => self.left,
             false => [of_good, of_poor].map(u64::from),
@@ -505,6 +510,7 @@ mod tests {
             ledger.drawn(stratum, 1);
             ledger.sample_said_nothing(stratum, is_page);
             drawn[stratum.index()] += 1;
+            assert!(drawn[stratum.index()] < 10_000, "it does not end");
             for _ in 0..grow {
                 ledger.deferred = 3;
                 ledger.defer(Stratum::Poor, 0, "u");
@@ -544,6 +550,14 @@ mod tests {
         assert_eq!(draw(closed(10_000, 10_000), false, 0), [118, 118]);
         assert_eq!(draw(closed(1_000, 99_000), false, 0), [60, 233]);
         assert_eq!(draw(closed(280, 20), false, 0), [280, 20]);
+    }
+
+    #[test]
+    fn no_more_are_left_than_were_samples_but_of_what_grows() {
+        assert_eq!(draw(closed(236 + 236, 0), false, 0), [472, 0]);
+        assert_eq!(draw(closed(300, 172), false, 0), [300, 172]);
+        assert_eq!(draw(closed(236 + 237, 0), false, 0), [236, 0]);
+        assert!(draw(closed(200, 0), false, 1).iter().sum::<u64>() < 300);
     }
 
     #[test]

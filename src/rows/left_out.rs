@@ -172,3 +172,10 @@ pub struct LostSeed {
     /// What happened to it.
     pub reason: String,
 }
+
+impl LostSeed {
+    /// Returns the key of a seed's row.
+    pub fn key(id: UrlId) -> Vec<u8> {
+        [keys::meta::LOST, id.as_bytes()].concat()
+    }
+}

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use fjall::compaction::Leveled;
 use fjall::config::{BlockSizePolicy, FilterPolicy, PinningPolicy};
 use fjall::{AbstractTree as _, Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 
+use super::batch::Change;
 use super::{Batch, Durability, Error, Result, Row, Store, Table, journal};
 
 /// How much memory and disk space the engine may use.
@@ -37,8 +38,11 @@ impl Default for Options {
 pub struct Embedded {
     path: PathBuf,
     database: Database,
-    /// The keyspaces, in the order of [`Table::ALL`].
-    tables: Vec<Keyspace>,
+    /// The keyspaces, in the order of [`Table::ALL`]. One is created when something is first
+    /// written to its table: that takes some twenty syncs, and most crawls leave tables empty.
+    tables: Vec<OnceLock<Keyspace>>,
+    /// Size of a memtable, in bytes.
+    memtable: u64,
     /// Bytes in memtables beyond which a commit waits for the worker.
     max_buffered: u64,
     /// The thread that reclaims the space of deleted rows, if one is running.
@@ -97,33 +101,30 @@ impl Embedded {
         // While a compaction writes a file, it holds as much in memory, because the index pins what
         // it has read. Files are therefore as large as a memtable and not 64 MiB.
         let max_buffered = 2 * memtable * Table::ALL.len() as u64;
-        let mut tables = Vec::with_capacity(Table::ALL.len());
-        for &table in Table::ALL {
-            let keyspace = database
-                .keyspace(table.name(), || {
-                    layout(table)
-                        .max_memtable_size(memtable)
-                        .compaction_strategy(Arc::new(
-                            Leveled::default().with_table_target_size(memtable),
-                        ))
-                })
-                .map_err(failed)?;
-            tables.push(keyspace);
-        }
-        Ok(Self {
+        let store = Self {
             path: path.to_owned(),
             database,
-            tables,
+            tables: Table::ALL.iter().map(|_| OnceLock::new()).collect(),
+            memtable,
             max_buffered,
             reclaiming: Mutex::new(None),
-        })
+        };
+        for &table in Table::ALL {
+            if store.database.keyspace_exists(table.name()) {
+                let keyspace = store.open_table(table).map_err(failed)?;
+                store.tables[table as usize].get_or_init(|| keyspace);
+            }
+        }
+        // Whoever created one may have died before its name was synced.
+        store.sync_names().map_err(|error| failed(error.into()))?;
+        Ok(store)
     }
 
     /// Reads the sorted files of all tables, and passes on those that are not what was written,
     /// with the reason. Returns the number of files.
     pub fn audit_files(&self, visit: &mut dyn FnMut(&Path, String)) -> u64 {
         let mut count = 0;
-        for table in &self.tables {
+        for table in self.tables.iter().filter_map(OnceLock::get) {
             for file in table.tree.current_version().iter_tables() {
                 count += 1;
                 match checksum(&file.path) {
@@ -136,8 +137,36 @@ impl Embedded {
         count
     }
 
-    fn keyspace(&self, table: Table) -> &Keyspace {
-        &self.tables[table as usize]
+    /// Returns the keyspace of a table; `None` if nothing was ever written to that.
+    fn keyspace(&self, table: Table) -> Option<&Keyspace> {
+        self.tables[table as usize].get()
+    }
+
+    /// Returns the keyspace of a table, which is created if there is none.
+    fn create(&self, table: Table) -> std::result::Result<&Keyspace, fjall::Error> {
+        if let Some(known) = self.keyspace(table) {
+            return Ok(known);
+        }
+        let keyspace = self.open_table(table)?;
+        self.sync_names()?;
+        // Nobody uses it before.
+        Ok(self.tables[table as usize].get_or_init(|| keyspace))
+    }
+
+    /// Syncs the names of the tables' directories: the engine syncs only what is in these.
+    fn sync_names(&self) -> io::Result<()> {
+        File::open(self.path.join("keyspaces"))?.sync_all()
+    }
+
+    fn open_table(&self, table: Table) -> std::result::Result<Keyspace, fjall::Error> {
+        let options = || {
+            let strategy = Leveled::default().with_table_target_size(self.memtable);
+            layout(table)
+                .max_memtable_size(self.memtable)
+                .compaction_strategy(Arc::new(strategy))
+        };
+        // Whoever is first creates it; it is the same for all.
+        self.database.keyspace(table.name(), options)
     }
 
     /// Waits while the memtables hold more than they should. The engine itself waits for memtables
@@ -256,7 +285,9 @@ impl Drop for Embedded {
 
 impl Store for Embedded {
     fn get_many(&self, table: Table, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
-        let keyspace = self.keyspace(table);
+        let Some(keyspace) = self.keyspace(table) else {
+            return Ok(vec![None; keys.len()]);
+        };
         keys.iter()
             .map(|key| match keyspace.get(key) {
                 Ok(value) => Ok(value.map(|value| value.to_vec())),
@@ -266,6 +297,9 @@ impl Store for Embedded {
     }
 
     fn range(&self, table: Table, prefix: &[u8], from: &[u8], limit: usize) -> Result<Vec<Row>> {
+        let Some(keyspace) = self.keyspace(table) else {
+            return Ok(Vec::new());
+        };
         let start = Bound::Included(from.max(prefix).to_vec());
         // With an upper bound, the engine does not walk the tombstones behind the prefix.
         let end = successor(prefix).map_or(Bound::Unbounded, Bound::Excluded);
@@ -274,7 +308,7 @@ impl Store for Embedded {
             return Ok(Vec::new());
         }
         let mut rows = Vec::new();
-        for guard in self.keyspace(table).range((start, end)).take(limit) {
+        for guard in keyspace.range((start, end)).take(limit) {
             let (key, value) = guard
                 .into_inner()
                 .map_err(|error| self.failed("read rows", error))?;
@@ -288,13 +322,28 @@ impl Store for Embedded {
             Durability::Process => PersistMode::Buffer,
             Durability::Disk => PersistMode::SyncData,
         };
+        let create = |table| match self.create(table) {
+            Err(fjall::Error::Poisoned) => Err(self.refused()),
+            keyspace => keyspace.map_err(|error| self.failed("create a table", error)),
+        };
+        for change in &batch.changes {
+            if change.value.is_some() {
+                create(change.table)?;
+            }
+        }
+        // In a table without rows there is nothing to delete.
+        let has_table = |change: &Change| self.keyspace(change.table).is_some();
         let mut write = self.database.batch().durability(Some(mode));
-        if !batch.is_empty() {
+        if batch.changes.iter().any(has_table) {
+            let meta = create(Table::Meta)?;
+            // Creating a table takes numbers too, so this is read after it.
             let (name, number) = journal::next_number(self.database.seqno());
-            write.insert(self.keyspace(Table::Meta), name, number);
+            write.insert(meta, name, number);
         }
         for change in batch.changes {
-            let keyspace = self.keyspace(change.table);
+            let Some(keyspace) = self.keyspace(change.table) else {
+                continue;
+            };
             match change.value {
                 Some(value) => write.insert(keyspace, change.key, value),
                 None => write.remove(keyspace, change.key),
@@ -312,9 +361,9 @@ impl Store for Embedded {
         let lock = self.reclaiming.lock();
         let mut reclaiming = lock.unwrap_or_else(PoisonError::into_inner);
         if reclaiming.as_ref().is_none_or(JoinHandle::is_finished) {
-            let keyspace = self.keyspace(table).clone();
+            let keyspace = self.keyspace(table).cloned();
             let builder = thread::Builder::new().name("store-reclaim".to_owned());
-            match builder.spawn(move || rewrite(&keyspace)) {
+            match builder.spawn(move || keyspace.is_none_or(|it| rewrite(&it))) {
                 Ok(thread) => *reclaiming = Some(thread),
                 Err(error) => {
                     tracing::warn!(%error, "cannot start the thread that reclaims space in the store");
@@ -337,6 +386,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_table_that_nothing_was_written_to_takes_no_room() {
+        let directory = tempfile::tempdir().unwrap();
+        let open = || Embedded::open(directory.path(), &Options::default()).unwrap();
+        let count = |store: &Embedded| store.database.keyspace_count();
+        let row = |store: &Embedded, table| store.get(table, b"a").unwrap();
+        let store = open();
+        assert_eq!(count(&store), 0);
+        let mut batch = Batch::new();
+        batch.delete(Table::Pages, *b"a");
+        store.commit(batch, Durability::Disk).unwrap();
+        assert_eq!((count(&store), row(&store, Table::Pages)), (0, None));
+        let mut batch = Batch::new();
+        batch.put(Table::Hosts, *b"a", *b"1");
+        batch.delete(Table::Pages, *b"a");
+        store.commit(batch, Durability::Disk).unwrap();
+        // The table of the row, and that of the number of the commit.
+        let check = |store: &Embedded| {
+            assert_eq!(count(store), 2);
+            assert_eq!(row(store, Table::Hosts), Some(b"1".to_vec()));
+            assert_eq!(store.range(Table::Pages, &[], &[], 9).unwrap(), []);
+        };
+        check(&store);
+        drop(store);
+        check(&open());
+    }
+
+    #[test]
     fn each_flip_in_a_sorted_file_is_noticed() {
         let directory = tempfile::tempdir().unwrap();
         let store = Embedded::open(directory.path(), &Options::default()).unwrap();
@@ -346,7 +422,7 @@ mod tests {
             batch.put(Table::Pages, number.to_be_bytes(), row);
         }
         store.commit(batch, Durability::Disk).unwrap();
-        rewrite(store.keyspace(Table::Pages));
+        rewrite(store.keyspace(Table::Pages).unwrap());
         let mut found = Vec::new();
         let mut audit = || {
             found.clear();
@@ -356,7 +432,8 @@ mod tests {
         };
         assert_eq!(audit(), Vec::<PathBuf>::new());
         // The newest: those that it replaced may still be there.
-        let tables = directory.path().join("keyspaces/2/tables");
+        let pages = store.keyspace(Table::Pages).unwrap().id();
+        let tables = directory.path().join(format!("keyspaces/{pages}/tables"));
         let files = fs::read_dir(tables).unwrap().map(|it| it.unwrap().path());
         let number = |it: &PathBuf| it.file_name()?.to_str()?.parse::<u64>().ok();
         let file = files.max_by_key(number).unwrap();

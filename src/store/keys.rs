@@ -92,6 +92,8 @@ pub mod meta {
     /// How far this shard has heard what others tell of their documents, as a position in what all
     /// tell.
     pub const HEARD: &[u8] = b"heard";
+    /// Which bulletins stood at some of these positions.
+    pub const HEARD_MARKS: &[u8] = b"heard-marks";
     /// The settings of the last run, to detect changes.
     pub const SETTINGS: &[u8] = b"settings";
     /// Present while every visited page has its row in `Revisits`.

@@ -442,6 +442,9 @@ pub(crate) fn a_person_creates_watches_and_steers_a_cluster() {
         .expect(0)
         .says(&["added: 1 seed"]);
     world.wait(120);
+    let asked = tell(&["retry"], &["--class", "dns", "--json"]).expect(0);
+    let nothing = json!({"urls": {}, "hosts": 0, "unowned": [], "silent": []});
+    assert_eq!(asked.json(), nothing);
     tell(&["stop"], &[]).expect(0);
     a.end().expect(0).says(&["gleaner cluster resume"]);
     b.end().expect(0);
@@ -461,6 +464,11 @@ pub(crate) fn a_person_creates_watches_and_steers_a_cluster() {
     // Who comes alone does not wait for those who have ended.
     let late = worker(&world, directory.path(), "a", &[]);
     late.end().expect(0).says(&["nothing is left to crawl"]);
+    let said = tell(&["retry"], &["--class", "dns"]).expect(0).stdout;
+    assert_eq!(
+        said,
+        "requeued 0 URLs\nshard 00, 01, 02, 03 will when it has an owner\n"
+    );
     check_what_became_of(&world, &far);
 }
 

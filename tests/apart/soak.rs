@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gleaner::broker::{Broker as _, Error, Nats};
+use gleaner::broker::{Broker, Error, Nats};
+use gleaner::cluster::status;
 use gleaner::engine::Step;
 use jiff::Timestamp;
 use rustix::process::Signal;
@@ -17,8 +18,8 @@ use crate::acceptance::raced;
 use crate::audit::{canonical, committed_lines, rows};
 use crate::need::SOAK;
 use crate::proxy::Proxy;
-use crate::run::Running;
-use crate::web::Random;
+use crate::run::{PATIENCE, Running};
+use crate::web::{Random, Request};
 use crate::workers::{DEAD, SHARDS, Size, World, owned, patiently, wait_until};
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
@@ -188,6 +189,7 @@ pub(crate) fn through_faults_of_all_kinds() {
     let engine = world.engine();
     let mut workers = NAMES.map(|name| Worker::new(name, &world));
     let mut logs = SHARDS.map(|shard| (shard, Log::default()));
+    let begun = Instant::now();
     for round in 0..minutes * 3 {
         world.passes(ROUND);
         for (shard, log) in &mut logs {
@@ -198,10 +200,9 @@ pub(crate) fn through_faults_of_all_kinds() {
         }
         let most = workers.iter().map(Worker::megabytes).max().unwrap_or(0);
         let at = random.below(NAMES.len());
-        eprintln!(
-            "{round}: {most} MB; {}",
-            fault(&mut world, &engine, &mut workers, at, &mut random)
-        );
+        let at_what_time = begun.elapsed();
+        let what = fault(&mut world, &engine, &mut workers, at, &mut random);
+        eprintln!("{round}, {at_what_time:.1?}: {most} MB; {what}");
     }
     let over = Instant::now() + Duration::from_hours(1);
     while !workers
@@ -217,10 +218,12 @@ pub(crate) fn through_faults_of_all_kinds() {
     let owners: u64 = logs.iter().map(|(_, log)| log.epoch).sum();
     let commits: usize = logs.iter().map(|(_, log)| log.commits).sum();
     eprintln!("{commits} commits read of the logs, of {owners} owners, each behind those before");
-    check_requests(&world);
+    // Before one machine asks for all once more.
+    let requests = world.web.requests();
     let undisturbed = world.undisturbed();
     world.check(&NAMES, &undisturbed);
     check_duplicates(&world, &undisturbed.data());
+    check_requests(&world, &requests, begun);
 }
 
 /// Lets something go wrong, with the worker at this place if it is a worker's; returns what.
@@ -265,6 +268,8 @@ fn fault(
             format!("worker {name} is to kill itself, {step:?}")
         }
         _ => {
+            until_others_can_take_over(world, engine, workers, name);
+            let worker = &mut workers[at];
             worker.kill();
             wait_until("it is taken over from", || owned(engine, name) == 0);
             for shard in SHARDS {
@@ -277,6 +282,33 @@ fn fault(
     }
 }
 
+/// Waits until each shard of a worker has a copy elsewhere. Faults that came before may have left
+/// it the only one that has all of it, and then its shards wait for it.
+fn until_others_can_take_over(
+    world: &World,
+    engine: &Arc<Nats>,
+    workers: &mut [Worker; 4],
+    name: &str,
+) {
+    let engine = Arc::clone(engine) as Arc<dyn Broker>;
+    let begun = Instant::now();
+    loop {
+        let now = patiently(|| status(&engine, "crawl", Duration::from_secs(1)));
+        let mut own = now
+            .shards
+            .iter()
+            .filter(|it| it.owner.as_deref() == Some(name));
+        if own.all(|it| it.copies.iter().any(|copy| copy.is_alive)) {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "never: others can take over");
+        for worker in &mut *workers {
+            worker.look_after(world);
+        }
+        world.passes(Duration::from_millis(200));
+    }
+}
+
 /// Directories of the shards of all workers.
 fn directories(world: &World) -> impl Iterator<Item = PathBuf> + '_ {
     let of = |name| SHARDS.map(|shard| world.data(name).join("shards").join(shard));
@@ -285,7 +317,7 @@ fn directories(world: &World) -> impl Iterator<Item = PathBuf> + '_ {
 }
 
 /// Nothing was asked for that had been committed more than a second before.
-fn check_requests(world: &World) {
+fn check_requests(world: &World, requests: &[Request], begun: Instant) {
     const COMMITTED: Duration = Duration::from_secs(1);
     let mut last: BTreeMap<String, Timestamp> = BTreeMap::new();
     for line in directories(world).flat_map(|it| committed_lines(&it)) {
@@ -293,13 +325,14 @@ fn check_requests(world: &World) {
         let known = last.entry(canonical(&line.url)).or_insert(time);
         *known = time.max(*known);
     }
-    let requests = world.web.requests();
     let now = Timestamp::now();
     let late = requests.iter().filter_map(|request| {
         let url = canonical(&world.web.url(request.host, &request.path));
         let visited = now.duration_since(*last.get(&url)?).unsigned_abs();
         let before = visited.checked_sub(request.arrived.elapsed())?;
-        (before > COMMITTED).then(|| format!("{url}, {before:?} after its last visit"))
+        let at = request.arrived.duration_since(begun);
+        (before > COMMITTED)
+            .then(|| format!("{url} at {at:.1?}, {before:.1?} after its last visit"))
     });
     let late: Vec<_> = late.collect();
     eprintln!(

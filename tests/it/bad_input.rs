@@ -101,6 +101,11 @@ fn all_malformed_lines_are_named_and_can_be_skipped() {
     let output = place.crawl(&["--seeds", &list, "--skip-bad-seeds"]);
     output.says(&["bad seeds skipped: 25", "bad.txt:2: ", "seeds: 1 new"]);
     assert_eq!(place.pages().len(), 1);
+
+    // Told once, also where nothing runs the crawl.
+    let output = place.ask(&["seeds", "add", "--seeds", &list, "--skip-bad-seeds"]);
+    let told = output.expect(0).says(&["seeds: 0 new, 1 known"]);
+    assert_eq!(told.stderr.matches("bad seeds skipped: 25").count(), 1);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -62,6 +62,18 @@ pub(crate) fn started(command: Command) -> Console {
 }
 
 impl Console {
+    /// The status, once the crawl has begun.
+    fn status_when_begun(&self) -> Value {
+        let start = Instant::now();
+        loop {
+            let status = self.get("/api/v1/status");
+            if status["state"] != "starting" {
+                return status;
+            }
+            assert!(start.elapsed() < PATIENCE, "{status}");
+        }
+    }
+
     pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).expect("it listens");
         stream
@@ -437,7 +449,7 @@ fn every_route_answers_no_stranger() {
         }
     }
     assert!(guilty > 150, "{guilty}");
-    let status = console.get("/api/v1/status");
+    let status = console.status_when_begun();
     assert_eq!(
         (&status["state"], &status["counters"]["seeds"]),
         (&json!("running"), &json!(1))
@@ -552,7 +564,7 @@ fn what_makes_no_sense_is_said_and_changes_nothing() {
     // It is refused by its length, before it is sent.
     stream.write_all(head.as_bytes()).expect("it reads");
     assert_eq!(answer(stream).status, 413);
-    let status = console.get("/api/v1/status");
+    let status = console.status_when_begun();
     assert_eq!(
         (&status["state"], &status["counters"]["seeds"]),
         (&json!("running"), &json!(1))

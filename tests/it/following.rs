@@ -22,7 +22,17 @@ const SETTINGS: &str = "[archive]\nstore = \"exact-only\"\n[crawl]\nscope = \"an
                         [fetch]\nallow_private = true\nconcurrency = 4\n";
 
 pub(crate) fn options() -> Options {
-    let config: gleaner::config::Config = toml::from_str(SETTINGS).expect("settings");
+    options_of(SETTINGS)
+}
+
+/// The same, but what fails is given up at once.
+pub(crate) fn options_without_patience() -> Options {
+    let impatient = "[politeness]\nattempts = 1";
+    options_of(&SETTINGS.replace("[politeness]", impatient))
+}
+
+fn options_of(settings: &str) -> Options {
+    let config: gleaner::config::Config = toml::from_str(settings).expect("settings");
     config.options().expect("valid settings")
 }
 

@@ -115,6 +115,22 @@ fn forget(place: &Place, arguments: &[&str]) -> Output {
 }
 
 #[test]
+fn what_waits_and_is_forgotten_has_one_state() {
+    let web = Web::start(vec![site()]);
+    let place = Place::new();
+    place.crawl_by(SETTINGS, &[&web.url(0, "/"), "--max-pages", "1"]);
+    let url = web.url(0, "/news");
+    let why = |expected: i32| place.ask(&["why", &url]).expect(expected).stdout;
+    assert!(why(0).contains("queued: "));
+    place.ask(&["forget", &url]).expect(0);
+    let told = why(0);
+    assert!(
+        told.contains("forgotten at") && !told.contains("queued: "),
+        "{told}"
+    );
+}
+
+#[test]
 fn a_person_is_forgotten_and_the_others_are_whole() {
     let web = Web::start(vec![site()]);
     let place = Place::new();

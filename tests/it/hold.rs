@@ -109,6 +109,28 @@ fn a_held_host_is_left_alone_and_another_goes_on() {
     running.end().expect(0);
 }
 
+/// The crawl has nothing else to fetch then, and ends.
+#[test]
+fn the_last_host_of_a_crawl_is_held() {
+    let crawl = Place::new();
+    let web = Web::start(vec![pages(30)]);
+    let held = name(&web, 0);
+    let running = Running::start(crawl.gleaner(&["crawl", &held, "--delay", "30ms"]));
+    assert!(web.wait_for_requests(3, PATIENCE));
+    crawl
+        .ask(&["pause", "--host", &held])
+        .expect(0)
+        .says(&["gets no requests until"]);
+    running.end().expect(0);
+    let before = requests(&web, 0);
+    crawl.crawl(&[]);
+    assert_eq!(requests(&web, 0), before);
+    crawl.ask(&["resume", "--host", &held]).expect(0);
+    crawl.crawl(&[]);
+    let asked: std::collections::BTreeSet<_> = web.asked(0).into_iter().collect();
+    assert_eq!(asked.len(), 31);
+}
+
 #[test]
 fn a_hold_outlives_a_kill_and_all_is_fetched_in_the_end() {
     let crawl = Place::new();

@@ -281,14 +281,19 @@ fn seeds_that_gave_nothing_are_named_and_have_an_exit_code() {
             .robots("")
             .page("/", Answer::redirect(301, "/gone-bad"))
             .page("/gone-bad", Answer::raw("")),
+        Site::new().robots("").page("/", Answer::redirect(302, "/")),
+        Site::new()
+            .robots("")
+            .page("/", Answer::redirect(302, "/there"))
+            .page("/there", Answer::redirect(302, "/")),
     ];
     let web = Web::start(hosts);
     let place = Place::new();
-    let seeds: Vec<String> = (0..8).map(|host| web.url(host, "/")).collect();
+    let seeds: Vec<String> = (0..10).map(|host| web.url(host, "/")).collect();
     let seeds: Vec<&str> = seeds.iter().map(String::as_str).collect();
     let summary = crawl(&place, "", &seeds).expect(LOST).json();
-    assert_eq!(summary["lost"]["seeds"], 8);
-    assert_eq!(summary["lost"]["lost"], 6);
+    assert_eq!(summary["lost"]["seeds"], 10);
+    assert_eq!(summary["lost"]["lost"], 8);
     let named = summary["lost"]["named"].as_array().expect("a list");
     let reason = |host: usize| {
         let url = web.url(host, "/");
@@ -306,13 +311,15 @@ fn seeds_that_gave_nothing_are_named_and_have_an_exit_code() {
         ),
         (6, "its host is parked: overloaded"),
         (7, "disconnect"),
+        (8, "redirects in a circle"),
+        (9, "redirects in a circle"),
     ] {
         let reason = reason(host).unwrap_or_else(|| panic!("{host}: {named:?}"));
         assert!(reason.contains(part), "{reason}");
     }
     // The same command says it again.
     let again = run(place.command(&seeds)).expect(LOST);
-    assert!(again.stdout.contains("lost: 6 of 8 seeds"), "{again:?}");
+    assert!(again.stdout.contains("lost: 8 of 10 seeds"), "{again:?}");
     // A run that is stopped, or reaches a limit, is not over.
     let place = Place::new();
     let limited = [&seeds[1..2], &["--max-pages", "1"]].concat();
@@ -320,6 +327,22 @@ fn seeds_that_gave_nothing_are_named_and_have_an_exit_code() {
     let place = Place::new();
     let limited = [&seeds[..2], &["--max-pages", "1"]].concat();
     run(place.command(&limited)).expect(0);
+}
+
+#[test]
+fn a_seed_that_is_too_long_is_one_that_was_given() {
+    let web = Web::start(vec![leaves()]);
+    let place = Place::new();
+    let long = web.url(0, &format!("/{}", "a".repeat(300)));
+    for _ in 0..2 {
+        let summary = crawl(&place, LIMITS, &[&long]).expect(LOST).json();
+        let lost = &summary["lost"];
+        assert_eq!(
+            (&lost["seeds"], &lost["lost"]),
+            (&1.into(), &1.into()),
+            "{lost}"
+        );
+    }
 }
 
 #[test]

@@ -142,6 +142,12 @@ fn what_was_not_fetched_is_told_by_host_and_pattern_and_comes_back() {
             .starts_with(forbidden["host"].as_str().expect("a host"))
     );
 
+    for groups in [&by_host, &by_pattern] {
+        let links = of(groups, "out-of-scope").expect("nothing is left out by being grouped");
+        assert_eq!(links["count"], 1);
+        assert!(links["host"].is_null(), "{links}");
+    }
+
     // The command that is told brings them back.
     let command = broken["command"].as_str().expect("a command");
     let words: Vec<&str> = command.split(' ').skip(1).collect();

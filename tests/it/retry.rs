@@ -83,6 +83,26 @@ fn a_crawl_that_runs_puts_back_what_failed() {
     assert_eq!(times(&web, "/a"), 2);
 }
 
+/// A host that waits for an hour after a failure is asked at once, also by a crawl that runs.
+#[test]
+fn a_host_that_waits_in_a_crawl_that_runs_is_asked_again_at_once() {
+    let web = Web::start(vec![site()]);
+    let place = Place::new();
+    let config = ONE_ATTEMPT.replace("1ms", "1h");
+    let config = place.file("config.toml", &config);
+    let running = place.start(&[&web.url(0, "/"), "--config", &config]);
+    let said = loop {
+        let said = retry(&place, &["--class", "disconnect"]);
+        // Until the control socket is there, and the failure is committed.
+        if said.stdout.starts_with("requeued 1 ") {
+            break said.stdout;
+        }
+    };
+    assert!(said.contains("1 host no longer waits"), "{said}");
+    running.end().expect(0);
+    assert_eq!(counts(&place), (3, 0, 0));
+}
+
 #[test]
 fn a_parked_host_is_asked_again_at_once() {
     let answers = [503, 503, 503, 404].map(Answer::status).to_vec();

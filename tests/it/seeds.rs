@@ -180,6 +180,13 @@ fn depth_scope_and_tag_of_a_seed_hold_for_what_is_found_from_it() {
     assert!(!web.asked(1).contains(&"/out".to_owned()));
     let deep = crawl.ask(&["why", &web.url(0, "/docs/3")]).expect(5).stdout;
     assert!(deep.contains("at depth 3 (its seed has depth=2)"), "{deep}");
+    let scope_of = |path| crawl.ask(&["why", &web.url(1, path)]).stdout;
+    let inside = scope_of("/in/deep");
+    let own = "in scope (of a seed whose own scope is prefix)";
+    assert!(inside.contains(own), "{inside}");
+    let outside = scope_of("/out");
+    let other = "is not that of a seed of that scope (crawl.scope is host)";
+    assert!(outside.contains(other), "{outside}");
 
     // The archive says so too, once a page; nothing else is different in it.
     let records = crawl.records();

@@ -344,6 +344,9 @@ fn bodies_that_wait_for_a_pack_survive_a_kill() {
         assert_eq!(body, article(number, "another end"), "{url}");
     }
     assert!(deltas > pages / 2, "{deltas}");
+    let revisits = place.status().counters.revisits;
+    let sum = |name: &str| revisits.get(name).copied().unwrap_or_default();
+    assert!(sum("unchanged") > 0 && sum("changed") == 0, "{revisits:?}");
     place.records();
 }
 

@@ -131,6 +131,30 @@ fn what_was_passed_over_is_found_by_wider_settings_and_nothing_is_asked_for_twic
 }
 
 #[test]
+fn a_budget_that_is_raised_lets_in_what_it_refused() {
+    let web = sites();
+    let crawl = Place::new();
+    let all = asked_for_with(&web, &Place::new(), 100);
+    web.clear_log();
+    let few = asked_for_with(&web, &crawl, 2);
+    assert!(few.is_subset(&all) && few.len() < all.len(), "{few:?}");
+    let then = asked_for_with(&web, &crawl, 100);
+    assert_eq!(then, all);
+}
+
+/// What a host was asked for in all, by a crawl with this budget.
+fn asked_for_with(web: &Web, crawl: &Place, pages: u32) -> BTreeSet<String> {
+    let budget = format!("traps.max_pages_per_host={pages}");
+    let seed = web.url(0, "/");
+    let mut arguments = vec!["--set", &*budget];
+    if !crawl.data().exists() {
+        arguments.push(&seed);
+    }
+    crawl.crawl(&arguments);
+    asked(web, 0)
+}
+
+#[test]
 fn narrower_settings_and_none_read_nothing_again() {
     let web = sites();
     let crawl = Place::new();

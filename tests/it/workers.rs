@@ -11,14 +11,15 @@ use std::time::{Duration, Instant};
 use gleaner::broker::{Broker, Memory};
 use gleaner::cluster::{
     ClusterStatus, Going, LOG_MAX, NewCrawl, Terms, Times, Worker, WorkerError, WorkerOptions,
-    WorkerView, add_seeds, create, drain, set_going,
+    WorkerView, add_seeds, create, drain, retried, retry, set_going,
 };
+use gleaner::engine::RetryFilter;
 use gleaner::frontier::Seed;
 use gleaner::url::parse;
-use gleaner::{Crawl, Ending, RunLimits, StopHandle};
+use gleaner::{Crawl, Ending, Options, RunLimits, StopHandle};
 
 use crate::audit::{add_committed, check_times, simhash};
-use crate::following::options;
+use crate::following::{options, options_without_patience};
 use crate::run::PATIENCE;
 use crate::web::{Answer, ClusterOptions, Site, Web, cluster_web};
 
@@ -47,6 +48,8 @@ pub(crate) struct Cluster<'a> {
     pub(crate) engine: Memory,
     terms: Terms,
     place: &'a Path,
+    /// By which its workers crawl.
+    options: Options,
 }
 
 impl<'a> Cluster<'a> {
@@ -63,6 +66,7 @@ impl<'a> Cluster<'a> {
             engine,
             terms,
             place,
+            options: options(),
         }
     }
 
@@ -84,7 +88,7 @@ impl<'a> Cluster<'a> {
             terms: self.terms.clone(),
             times,
             log_max: LOG_MAX,
-            crawl: options(),
+            crawl: self.options.clone(),
             max_shards: None,
             console: None,
             library: 1_000_000,
@@ -259,6 +263,75 @@ fn seeds_are_added_from_anywhere_and_admitted_once() {
         let of = |path: &str| asked.iter().filter(|it| *it == path).count();
         assert_eq!((of("/"), of("/far")), (1, 1), "host {host}: {asked:?}");
     }
+}
+
+/// What failed in any shard is put back by one order: once if it is given while workers run, and by
+/// those that come if none does.
+#[test]
+fn what_failed_in_any_shard_is_put_back() {
+    let broken = |host: usize| {
+        let text = format!("<title>{host}</title><p>Island {host} was away, and is back.");
+        vec![Answer::raw(""), Answer::raw(""), Answer::html(text)]
+    };
+    let island = |host: usize| Site::new().page_in_turn("/", broken(host));
+    let web = Web::start_at(NET, (0..HOSTS).map(island).collect());
+    let place = tempfile::tempdir().expect("there is a directory for temporary files");
+    let mut cluster = Cluster::new(place.path(), [web.url(0, "/")]);
+    cluster.options = options_without_patience();
+    let broker = cluster.broker();
+    add_seeds(&*broker, roots(&web, 1..HOSTS, "/")).expect("it answers");
+    let crawl = || {
+        let (a, b) = (cluster.start("a"), cluster.start("b"));
+        a.end();
+        b.end();
+    };
+    crawl();
+    let asked = |host: usize| web.asked(host).iter().filter(|it| *it == "/").count();
+    assert!((0..HOSTS).all(|host| asked(host) == 1));
+    let order = |class: &str| {
+        let filter = RetryFilter {
+            classes: vec![class.to_owned()],
+            host: None,
+        };
+        retry(&*broker, &filter).expect("it answers")
+    };
+    let all = |shards: &[u16]| shards == [0, 1, 2, 3];
+    let of = |order| retried(&broker, "test", order, Duration::ZERO).expect("it answers");
+    // When all is over, for those that come then.
+    let (others, first) = (order("dns"), order("disconnect"));
+    let now = of(first);
+    assert!(now.sum.urls.is_empty() && all(&now.unowned), "{now:?}");
+    crawl();
+    assert!((0..HOSTS).all(|host| asked(host) == 2));
+    let counts = |order| {
+        let now = of(order);
+        let is_done = now.busy.is_empty() && now.unowned.is_empty() && now.silent.is_empty();
+        assert!(is_done, "{now:?}");
+        now.sum.urls.values().sum::<u64>()
+    };
+    assert_eq!((counts(others), counts(first)), (0, HOSTS as u64));
+
+    // While they run, but make no visits.
+    set_going(&*broker, Going::Paused).expect("it answers");
+    let second = order("disconnect");
+    let (a, b) = (cluster.start("a"), cluster.start("b"));
+    let start = Instant::now();
+    while of(second).sum.urls.get("disconnect") != Some(&(HOSTS as u64)) {
+        assert!(start.elapsed() < PATIENCE, "{:?}", of(second));
+        thread::yield_now();
+    }
+    assert!(
+        (0..HOSTS).all(|host| asked(host) == 2),
+        "nobody makes visits"
+    );
+    set_going(&*broker, Going::Running).expect("it answers");
+    a.end();
+    b.end();
+    assert!((0..HOSTS).all(|host| asked(host) == 3));
+    assert_eq!(
+        (counts(first), counts(second)),
+        (HOSTS as u64, HOSTS as u64)
+    );
 }
 
 /// A crawl that people hold makes no requests; a worker that is drained gives all away and stays;

@@ -195,9 +195,7 @@ pub(super) fn seeds(command: &Seeds) -> Result<(), Failure> {
         }
         Err(error) => return Err(error.into()),
     };
-    for line in given.in_words() {
-        output::say(&line);
-    }
+    given.tell(&Screen::new(false));
     output::say(&format!(
         "seeds: {} new, {} known{then}",
         added.new, added.known
@@ -209,7 +207,7 @@ pub(super) fn seeds(command: &Seeds) -> Result<(), Failure> {
 fn add_offline(directory: &Path, sources: &Sources) -> Result<SeedsAdded, Failure> {
     let settings = StoppedCrawl::open(directory)?.settings()?;
     let config = config::kept(&settings);
-    let given = crawl::check_seeds(sources, &config, &Screen::new(false))?;
+    let given = crawl::check_seeds(sources, &config)?;
     let mut crawl = Crawl::open(directory, config.options()?)?;
     let before = crawl.counters().seeds;
     let seeds = sources.seeds().flatten();
@@ -217,6 +215,6 @@ fn add_offline(directory: &Path, sources: &Sources) -> Result<SeedsAdded, Failur
     let new = crawl.counters().seeds - before;
     Ok(SeedsAdded {
         new,
-        known: given.saturating_sub(new),
+        known: given.seeds.saturating_sub(new),
     })
 }

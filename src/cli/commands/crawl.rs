@@ -118,7 +118,9 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         return widening::rehearse(directory, (&effective, options), arguments.json, &stop);
     }
     let sources = arguments.seeds.sources()?;
-    let given = check_seeds(&sources, config, screen)?;
+    let given = check_seeds(&sources, config)?;
+    given.tell(screen);
+    let given = given.seeds;
     let known = known_files(arguments)?;
     warn_of_ignored_robots(config, screen);
     if given == 0 && !arguments.data_dir.join("version").exists() {
@@ -374,8 +376,14 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// What was not taken as it was given.
-    pub(super) fn in_words(&self) -> Vec<String> {
+    /// Says what was not taken as it was given.
+    pub(super) fn tell(&self, screen: &Screen) {
+        for line in self.in_words() {
+            screen.say(&line);
+        }
+    }
+
+    fn in_words(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(first) = &self.first_bare {
             lines.push(match self.bare {
@@ -513,23 +521,15 @@ fn spool_standard_input() -> Result<PathBuf, Failure> {
 }
 
 /// Reads every list once before the crawl is opened, so that it never starts with half a list.
-/// Returns the number of seeds.
-pub(super) fn check_seeds(
-    sources: &Sources,
-    config: &Config,
-    screen: &Screen,
-) -> Result<u64, Failure> {
+/// Returns what they hold.
+pub(super) fn check_seeds(sources: &Sources, config: &Config) -> Result<Given, Failure> {
     // Private addresses are checked later, when the crawl knows which of them it may contact.
     let guard = Guard::new(&FetchOptions {
         allow_private: true,
         hosts: config.fetch.hosts.clone(),
         ..FetchOptions::new(&config.fetch.user_agent)
     });
-    let given = sources.check(|seed| check_contact(seed, &guard, config))?;
-    for line in given.in_words() {
-        screen.say(&line);
-    }
-    Ok(given.seeds)
+    sources.check(|seed| check_contact(seed, &guard, config))
 }
 
 /// Requires a contact in the user agent, so that a site can reach its crawler's operator.
@@ -543,7 +543,7 @@ fn check_contact(seed: &Url, guard: &Guard, config: &Config) -> Result<(), Failu
             "the user agent {user_agent:?} contains no contact, which is required to crawl {seed}"
         ),
         hint: Some(
-            "add a URL or an e-mail address, as in --user-agent 'examplebot/1.0 (+https://example.org/bot)', so that the site can reach you",
+            "add a URL or an e-mail address, as in `gleaner crawl --user-agent 'examplebot/1.0 (+https://example.org/bot)'`, so that the site can reach you",
         ),
     })
 }

@@ -62,7 +62,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     options.repair = arguments.repair;
     options.archive.max_age.get_or_insert(MAX_FILE_AGE);
     let sources = arguments.seeds.sources()?;
-    crawl::check_seeds(&sources, config, screen)?;
+    crawl::check_seeds(&sources, config)?.tell(screen);
     warn_of_ignored_robots(config, screen);
     let stop = StopHandle::new();
     signals::listen(stop.clone(), screen.clone())?;

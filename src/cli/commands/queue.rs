@@ -10,7 +10,7 @@ use crate::cli::output::Screen;
 use crate::cli::words::count;
 use crate::cli::{Failure, output, signals};
 use crate::config;
-use crate::engine::{self, Crawl, DirectoryError, Dropped, StopHandle, StoppedCrawl};
+use crate::engine::{Crawl, Dropped, StopHandle, StoppedCrawl};
 use crate::inspect::{Answer, DeferredFilter, DeferredNow, Question, WaitingFilter, WaitingNow};
 use crate::url::HostPattern;
 
@@ -81,16 +81,7 @@ pub(super) fn run(command: &Queue) -> Result<(), Failure> {
 
 fn drop_queued(arguments: &Drop) -> Result<(), Failure> {
     let directory = &arguments.data_dir;
-    let crawl = StoppedCrawl::open(directory).and_then(|crawl| crawl.settings());
-    let settings = crawl.map_err(|error| match error {
-        engine::Error::Directory(DirectoryError::InUse {
-            for_a_while: false, ..
-        }) => Failure::Usage {
-            message: format!("a process runs the crawl in {}", directory.display()),
-            hint: Some("end it with `gleaner stop`, drop, and start it again: it goes on"),
-        },
-        error => error.into(),
-    })?;
+    let settings = StoppedCrawl::open(directory).and_then(|crawl| crawl.settings())?;
     // By the settings of the last run: nothing is requested.
     let mut crawl = Crawl::open(directory, config::kept(&settings).options()?)?;
     let dropped = match arguments.dry_run {

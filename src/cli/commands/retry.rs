@@ -17,6 +17,16 @@ pub(crate) struct Arguments {
     /// Data directory of the crawl
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
+    #[command(flatten)]
+    which: Which,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is retried.
+#[derive(Debug, Args)]
+pub(in crate::cli::commands) struct Which {
     /// Classes of failure to retry, separated by commas; `trap` for deferred URLs
     #[arg(
         long = "class",
@@ -30,16 +40,19 @@ pub(crate) struct Arguments {
     /// `https://example.org` for one host alone
     #[arg(long, value_name = "HOST")]
     host: Option<RetryHosts>,
-    /// Print one JSON object instead of text
-    #[arg(long)]
-    json: bool,
+}
+
+impl Which {
+    pub(in crate::cli::commands) fn filter(&self) -> RetryFilter {
+        RetryFilter {
+            classes: self.classes.clone(),
+            host: self.host.clone(),
+        }
+    }
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let filter = RetryFilter {
-        classes: arguments.classes.clone(),
-        host: arguments.host.clone(),
-    };
+    let filter = arguments.which.filter();
     let retried = match engine::retry(&arguments.data_dir, &filter) {
         Err(engine::Error::Directory(DirectoryError::InUse {
             for_a_while: false, ..
@@ -49,7 +62,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(output::print_answer(&retried, arguments.json, in_words)?)
 }
 
-fn in_words(retried: &Retried) -> String {
+/// Says what was requeued, in a line.
+pub(in crate::cli::commands) fn in_words(retried: &Retried) -> String {
     let sum: u64 = retried.urls.values().sum();
     let by_class: Vec<String> = retried
         .urls

@@ -115,7 +115,9 @@ fn in_words(why: &Why, end: Option<&Why>) -> String {
     if why.canonical != why.url {
         say("canonical", &why.canonical);
     }
-    if let Some(queued) = &why.queued {
+    // What is forgotten stays in its queue until its turn comes, and is not requested then.
+    let queued = why.queued.as_ref();
+    if let Some(queued) = queued.filter(|_| why.forgotten.is_none()) {
         let class = queued.class;
         let mut state = match queued.ahead {
             0 => format!("queued: the next of its host (class {class})"),
@@ -418,12 +420,13 @@ fn shared(why: &Why) -> String {
 
 fn admission(why: &Why) -> String {
     let now = &why.admission;
-    let scope = serde_json::to_string(&now.scope).unwrap_or_default();
-    let scope = scope.trim_matches('"');
+    let name = |scope| serde_json::to_string(&scope).unwrap_or_default();
+    let name = |scope: ScopeKind| name(scope).trim_matches('"').to_owned();
+    let scope = name(now.scope);
     let mut text = match &*now.answer {
         "out-of-scope" => {
             format!(
-                "out of scope: its {scope}{} is not that of a seed (crawl.scope is {scope})",
+                "out of scope: its {scope}{} is not that of a seed of that scope (crawl.scope is {scope})",
                 shared(why)
             )
         }
@@ -436,7 +439,10 @@ fn admission(why: &Why) -> String {
             "too long: more than {} characters (crawl.max_url_length)",
             now.max_url_length
         ),
-        "admitted" => format!("in scope (crawl.scope is {scope})"),
+        "admitted" => match now.seed_scope.map(name) {
+            Some(own) => format!("in scope (of a seed whose own scope is {own})"),
+            None => format!("in scope (crawl.scope is {scope})"),
+        },
         "deferred" => deferred(now.kind.as_ref()),
         trap => format!("{trap}: {}", trapped(trap)),
     };

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::thread;
 use std::time::Duration;
@@ -34,6 +34,10 @@ pub(in crate::cluster) struct Follower {
     pub(in crate::cluster) directory: PathBuf,
     pub(in crate::cluster) options: Options,
     pub(in crate::cluster) position: Arc<AtomicU64>,
+    /// Whether nobody else has anything of the shard. Then no copy is made in the place of a
+    /// directory that cannot be followed with, and it is not said how far it is before the end of
+    /// the log: the directory may be of long ago.
+    pub(in crate::cluster) is_revived: Arc<AtomicBool>,
     pub(in crate::cluster) ended: Receiver<()>,
 }
 
@@ -42,7 +46,11 @@ impl Follower {
     pub(in crate::cluster) fn run(self) -> Result<(), engine::Error> {
         loop {
             let reason = match self.follow() {
-                Err(engine::Error::Store(store::Error::Outdated { reason })) => reason,
+                Err(engine::Error::Store(store::Error::Outdated { reason }))
+                    if !self.is_revived.load(Ordering::Relaxed) =>
+                {
+                    reason
+                }
                 ended => return ended,
             };
             let shard = self.shard;
@@ -65,7 +73,7 @@ impl Follower {
         let log = Arc::new(log.map_err(engine::Error::Threads)?);
         let as_log = Arc::clone(&log) as Arc<dyn CommitLog>;
         let mut following = Following::open(&self.directory, &self.options, as_log)?;
-        let mut is_registered = false;
+        let (mut is_registered, mut is_at_end) = (false, false);
         loop {
             let step = following.step()?;
             let (position, _) = following.place();
@@ -74,7 +82,10 @@ impl Follower {
                 // Where that fails, it is tried again, and what is lacking by then is copied.
                 is_registered = self.copies.put(&Copy { position, wish }).is_ok();
             }
-            self.position.store(position, Ordering::Relaxed);
+            is_at_end |= matches!(step, FollowStep::AtEnd);
+            if is_at_end || !self.is_revived.load(Ordering::Relaxed) {
+                self.position.store(position, Ordering::Relaxed);
+            }
             match step {
                 FollowStep::Applied => {}
                 FollowStep::AtEnd => log.wait(LISTENS),

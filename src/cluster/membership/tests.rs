@@ -164,6 +164,22 @@ fn a_shard_that_nobody_follows_waits_for_its_owner() {
     world.check();
 }
 
+/// Opening a copy may take longer than it takes its owner to be taken for dead.
+#[test]
+fn a_shard_that_nobody_follows_is_followed_by_who_has_something_of_it() {
+    let mut world = World::of(["a", "b"]);
+    world.workers.remove("a");
+    let b = world.workers.get_mut("b").unwrap();
+    b.having.follows.clear();
+    b.having.kept = (0..SHARDS).collect();
+    b.cannot_follow = true;
+    world.pass(15);
+    assert_eq!(world.workers["b"].owns.len(), usize::from(SHARDS) / 2);
+    world.workers.get_mut("b").unwrap().cannot_follow = false;
+    world.pass(3);
+    world.check();
+}
+
 /// After an engine has lost all, logs do not have what some lack.
 #[test]
 fn who_has_just_begun_gives_nothing_away() {
@@ -201,6 +217,21 @@ fn who_has_just_begun_gives_nothing_away() {
     assert_eq!(given(&mut world, 13, 14, false), 0, "it lacks something");
     assert_eq!(given(&mut world, 14, 14, false), half);
     assert_eq!(given(&mut world, 13, 0, true), half, "the log has it");
+}
+
+/// Whoever joins takes one that died long before for alive, until it says nothing new for a while,
+/// and with it what that one followed.
+#[test]
+fn who_has_just_joined_does_not_rely_on_one_that_died_before() {
+    let mut world = World::of(["w0", "w1"]);
+    world.join("w4");
+    world.pass(2);
+    world.workers.remove("w4");
+    world.pass(15);
+    world.join("w3");
+    world.workers.remove("w0");
+    world.pass(20);
+    world.check();
 }
 
 #[test]

@@ -183,7 +183,7 @@ fn seeds_that_wait_are_told() {
     let tells = &mut workers.get_mut("b").unwrap().beat.tells;
     tells.figures.get_mut(&1).unwrap().seeds_through = 2;
     let said = now(&workers, &Wishes::default()).attention;
-    assert_eq!(said, ["seeds wait to be read by shard 01"]);
+    assert_eq!(said, ["seeds, or URLs to retry, wait for shard 01"]);
     let nobody = now(&BTreeMap::new(), &Wishes::default());
     assert!(nobody.attention[0].contains("no worker has joined yet"));
 }

@@ -1,20 +1,22 @@
 //! The shards that a worker crawls or follows, each on a thread of its own.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use super::{Error, Worker};
 use crate::cluster::copies::{Copies, Copy, Follower, Giver, NO_COPY};
-use crate::cluster::exchange::Exchange;
+use crate::cluster::exchange::{Exchange, Listed};
 use crate::cluster::log::{ShardLog, log_of};
 use crate::cluster::tells::Figures;
 use crate::control::{ControlServer, Handles, ServeMode};
 use crate::engine::{
-    self, Control, Crawl, Ending, Failpoint, LostWorker, Opening, RunLimits, ShardOptions, Step,
-    StopHandle, Watch,
+    self, Control, Crawl, Ending, Failpoint, Lease, LostWorker, Opening, RunLimits, ShardOptions,
+    Step, StopHandle, Watch,
 };
 use crate::frontier::Shards;
 use crate::store;
@@ -34,9 +36,17 @@ pub(super) struct Post {
 
 /// What is done with a shard, and how that is ended.
 pub(super) enum Role {
-    Crawling(StopHandle),
-    /// It ends when it is sent something.
-    Following(Sender<()>),
+    Crawling {
+        stop: StopHandle,
+        /// The right to visit hosts of this shard.
+        lease: Lease,
+    },
+    Following {
+        /// It ends when it is sent something.
+        end: Sender<()>,
+        /// Whether nobody else has anything of the shard.
+        is_revived: Arc<AtomicBool>,
+    },
 }
 
 impl Worker {
@@ -62,7 +72,8 @@ impl Worker {
         let end = Arc::clone(&position);
         options.log = Some(Arc::new(self.log(shard).noting(&position)));
         let mut failpoint = options.failpoint;
-        options.lease = Some(self.lease.clone());
+        let lease = Lease::default();
+        options.lease = Some(lease.clone());
         options.opening = Opening::new(stop.clone());
         let terms = &self.options.terms;
         let shards = Shards::new(shard, terms.shards);
@@ -121,9 +132,10 @@ impl Worker {
             };
             // Nobody else sets it.
             let _ = opened.set((handles.control.clone(), handles.watch.clone()));
+            let list = Listed::new(crawl.control(), seeds_from);
             let exchange = crawl.post();
-            let exchange = exchange
-                .map(|post| Exchange::new(broker, post, library, board, seeds_from, failpoint));
+            let exchange =
+                exchange.map(|post| Exchange::new(broker, post, library, board, list, failpoint));
             let exchange = exchange.map(|exchange| {
                 let thread = thread::Builder::new().name(format!("links-{shard:02}"));
                 thread.spawn(move || exchange.run())
@@ -144,7 +156,7 @@ impl Worker {
             let _ = giver.join();
             Ok(Some(summary?.ending))
         };
-        let mut post = Post::start(shard, Role::Crawling(stop), position, work)?;
+        let mut post = Post::start(shard, Role::Crawling { stop, lease }, position, work)?;
         post.open = open;
         Ok(post)
     }
@@ -161,9 +173,13 @@ impl Worker {
                 continue;
             };
             self.figures.extend(post.figures().map(|it| (shard, it)));
-            let is_own = matches!(post.role, Role::Crawling(_));
+            let is_own = matches!(post.role, Role::Crawling { .. });
+            let is_revived = post.is_revived();
             match post.join() {
-                Ok(Some(Ending::Drained)) => {
+                // What was added as it ended is for this shard too: then it is crawled again.
+                Ok(Some(Ending::Drained))
+                    if self.board.through(shard).seeds >= self.board.seeds_end() =>
+                {
                     self.done.insert(shard);
                 }
                 Ok(Some(_)) => {
@@ -176,6 +192,15 @@ impl Worker {
                 Ok(None) => {}
                 Err(engine::Error::Store(store::Error::Stale)) => {
                     tracing::warn!(shard, "another worker has taken the shard over");
+                }
+                // Whatever is wrong with what nobody asked for, other shards go on.
+                Err(error) if is_revived => {
+                    tracing::warn!(
+                        shard,
+                        %error,
+                        "the directory cannot go on with the shard, which waits for its owner"
+                    );
+                    self.lacking.insert(shard);
                 }
                 Err(engine::Error::Store(store::Error::Outdated { reason })) => {
                     tracing::warn!(
@@ -192,8 +217,10 @@ impl Worker {
         Ok(())
     }
 
-    /// Follows a shard on a thread, and makes a copy of it where there is none that can.
-    pub(super) fn follow(&self, shard: u16) -> Result<Post, Error> {
+    /// Follows a shard on a thread, and makes a copy of it where there is none that can, unless it
+    /// is only to be revived.
+    pub(super) fn follow(&self, shard: u16, is_revived: bool) -> Result<Post, Error> {
+        let is_revived = Arc::new(AtomicBool::new(is_revived));
         let (end, ended) = mpsc::channel();
         let position = Arc::new(AtomicU64::new(NO_COPY));
         let follower = Follower {
@@ -204,10 +231,21 @@ impl Worker {
             directory: self.directory(shard),
             options: self.options.crawl.clone(),
             position: Arc::clone(&position),
+            is_revived: Arc::clone(&is_revived),
             ended,
         };
         let work = move || follower.run().map(|()| None);
-        Post::start(shard, Role::Following(end), position, work)
+        Post::start(shard, Role::Following { end, is_revived }, position, work)
+    }
+}
+
+/// Lets hosts of the shards that this worker owns be visited until this time of the clock. Those of
+/// a shard that it has lost are left alone from then on, although its crawl may go on for a moment.
+pub(super) fn renew(posts: &BTreeMap<u16, Post>, own: &BTreeSet<u16>, until: Duration) {
+    for (_, post) in posts.iter().filter(|(shard, _)| own.contains(shard)) {
+        if let Role::Crawling { lease, .. } = &post.role {
+            lease.renew(until);
+        }
     }
 }
 
@@ -240,13 +278,21 @@ impl Post {
         })
     }
 
+    /// Whether it follows what nobody else has anything of.
+    fn is_revived(&self) -> bool {
+        match &self.role {
+            Role::Following { is_revived, .. } => is_revived.load(Ordering::Relaxed),
+            Role::Crawling { .. } => false,
+        }
+    }
+
     /// Asks it to end.
     pub(super) fn end(&self) {
         match &self.role {
-            Role::Crawling(stop) => {
+            Role::Crawling { stop, .. } => {
                 stop.stop();
             }
-            Role::Following(end) => {
+            Role::Following { end, .. } => {
                 // It may have ended.
                 let _ = end.send(());
             }
@@ -256,5 +302,27 @@ impl Post {
     pub(super) fn join(self) -> Result<Option<Ending>, engine::Error> {
         let died = |_| engine::Error::Internal("its thread died".to_owned());
         self.thread.join().map_err(died)?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_hosts_of_shards_that_it_owns_may_be_visited() {
+        let leases = [Lease::default(), Lease::default()];
+        let post = |shard: u16| {
+            let role = Role::Crawling {
+                stop: StopHandle::new(),
+                lease: leases[usize::from(shard)].clone(),
+            };
+            Post::start(shard, role, Arc::default(), || Ok(None)).unwrap()
+        };
+        let posts = BTreeMap::from([(0, post(0)), (1, post(1))]);
+        let until = Lease::now() + Duration::from_hours(1);
+        renew(&posts, &BTreeSet::from([1, 2]), until);
+        assert!(!leases[0].holds());
+        assert!(leases[1].holds());
     }
 }

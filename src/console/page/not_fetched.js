@@ -111,7 +111,7 @@ export function NotFetched({ live, query, go }) {
   // A reason that the lists do not know, as a class of failure, shows all of them.
   const groups = wanted?.length > 0 ? wanted : data?.groups ?? [];
   const most = Math.max(1, ...groups.map((it) => it.count));
-  return html`<${Card} title="Not fetched" wide=${true} says=${data ? `${count(groups.length, by === 'reason' ? 'reason' : by)}${query.reason && wanted?.length > 0 ? `: ${words(query.reason)}` : ''}` : null} command=${data?.command ?? commandOf(live.status, 'status')}
+  return html`<${Card} title="Not fetched" wide=${true} says=${data ? `${count(groups.length, by === 'reason' ? 'reason' : 'group')}${query.reason && wanted?.length > 0 ? `: ${words(query.reason)}` : ''}` : null} command=${data?.command ?? commandOf(live.status, 'status')}
       actions=${html`${query.reason && html`<a href=${`#/not-fetched?by=${by}`}>all reasons</a>`}${!isPlain && html`<${Choice} label="Sorted" value=${by} options=${WAYS} onChange=${(key) => go('not-fetched', { ...query, by: key })} />`}`}>
     ${!data ? html`<${Missing} answer=${isPlain ? omissions : asked} what="list of what was not fetched" rows=${8} />` : groups.length === 0 ? html`<${Empty} title="Nothing was left out">Every URL that the crawl knows of was fetched, or waits for its turn.<//>` : html`
     <ul class="groups">${groups.map((group, index) => html`<${Group} key=${`${group.group ?? ''} ${group.reason} ${group.host ?? ''} ${group.pattern ?? ''} ${index}`} group=${group} by=${by} most=${most} status=${live.status} onReadmit=${() => setReadmitted(group)} />`)}</ul>`}

@@ -67,9 +67,11 @@ pub(crate) fn admit_seeds(
                 let url = seed.url.as_str().as_bytes().to_vec();
                 group.set.batch.put(Table::Meta, key, url);
             }
+        } else if note_refused(gate, &seed.url, group)? {
+            group.set.state.counters.seeds += 1;
+            added.new += 1;
         } else {
             added.known += 1;
-            note_refused(gate, &seed.url, group)?;
         }
     }
     group.set.end_receipt();
@@ -99,8 +101,9 @@ pub(super) fn seed_of(
     }
 }
 
-/// Notes that a seed is lost if it was not admitted although it is not known.
-fn note_refused(gate: &Gate, seed: &Url, group: &mut Group<'_>) -> Result<(), Error> {
+/// Notes that a seed is lost if it was not admitted although it is not known. Returns whether that
+/// is new.
+fn note_refused(gate: &Gate, seed: &Url, group: &mut Group<'_>) -> Result<bool, Error> {
     let id = gate.identity.id(seed);
     let remembrance = gate.forgotten.remembrance((id, seed), group)?;
     if remembrance == Remembrance::Forgotten {
@@ -115,6 +118,8 @@ fn note_refused(gate: &Gate, seed: &Url, group: &mut Group<'_>) -> Result<(), Er
             reason: "it is too long (crawl.max_url_length)".to_owned(),
         };
         group.set.end_seed(id, Some(lost));
+        let known = group.set.store.get(Table::Meta, &LostSeed::key(id))?;
+        return Ok(known.is_none());
     }
-    Ok(())
+    Ok(false)
 }

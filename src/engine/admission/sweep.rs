@@ -128,7 +128,7 @@ impl Gate {
         let Ok(url) = url::parse(&queued.url) else {
             return Ok(Suspicion::None);
         };
-        let is_hearsay = was_hearsay(queued, host, &group.set)?;
+        let is_hearsay = was_hearsay(queued, host, &mut group.set)?;
         let suspicion = self.defer(&url, (queued, is_hearsay), (host, true), group)?;
         if matches!(suspicion, Suspicion::Deferred) {
             let state = group.set.host(host)?;

@@ -168,13 +168,31 @@ fn finding(judged: &Judged<'_>, previous: Option<&PageRecord>) -> Finding {
             Finding::Unreachable
         }
         Some(_) if matches!(judged.verdict, Verdict::Unchanged(_)) => Finding::Unchanged,
-        Some(page)
-            if page
-                .revisit
-                .is_some_and(|last| last.mark == judged.analysed.mark()) =>
-        {
-            Finding::Unchanged
-        }
+        Some(page) if is_same(judged, page) => Finding::Unchanged,
         Some(_) => Finding::Changed,
+    }
+}
+
+/// Whether an answer is the one that a page had before. Only pages that are visited regularly have
+/// a mark; of others the payload is known, or what they repeated.
+fn is_same(judged: &Judged<'_>, page: &PageRecord) -> bool {
+    if let Some(last) = page.revisit {
+        return last.mark == judged.analysed.mark();
+    }
+    if let Some(document) = &page.document {
+        return document.payload == judged.analysed.payload;
+    }
+    match (&page.fate, &judged.verdict) {
+        (
+            Fate::Answered {
+                judgement: Judgement::Duplicate(was),
+                ..
+            },
+            Verdict::Duplicate(now),
+        ) => {
+            let now = (now.original.id, now.tier, now.distance, now.similarity);
+            (was.of, was.tier, was.distance, was.similarity) == now
+        }
+        _ => false,
     }
 }

@@ -274,14 +274,14 @@ impl PutBack {
         set: &mut WriteSet,
     ) -> Result<Retried, Error> {
         let done = self.put_back(set)?;
-        let mut queued = std::mem::take(&mut set.receipt.queued);
-        for (host, due) in &mut queued {
+        let mut receipt = std::mem::take(&mut set.receipt);
+        for (host, due) in receipt.queued.iter_mut().chain(&mut receipt.relieved) {
             let state = set.host(host)?;
             let delay = policies.of(host).politeness.delay(state.pace().crawl_delay);
             state.due = state.due.max(state.last_visit.plus(delay));
             *due = state.due;
         }
-        set.receipt.queued = queued;
+        set.receipt = receipt;
         set.end_receipt();
         Ok(done)
     }
@@ -417,6 +417,8 @@ fn end_waits(filter: &RetryFilter, host: &HostKey, set: &mut WriteSet) -> Result
     state.trouble = None;
     state.parked = false;
     state.due = state.due.min(now.max(state.last_visit.plus(crawl_delay)));
+    let due = state.due;
+    set.receipt.relieved.push((host.clone(), due));
     Ok(true)
 }
 

@@ -4,7 +4,7 @@
 //! host's state; both in the acknowledgement with which the task leaves its queue. Only the group's
 //! write set changes here.
 
-use self::counts::{count_answer, count_failure, count_saved};
+use self::counts::{count_answer, count_checked, count_failure, count_saved};
 use super::bodies::Bodies;
 use super::compare::{compare, not_judged};
 use super::effects::{Places, VisitEffects};
@@ -23,7 +23,7 @@ use crate::engine::again::{
     Expiry, Revisits, early, forget_since, keep_robots, note_since, validators, write_page_record,
 };
 use crate::engine::learned::budgets::{count_failed, count_spent};
-use crate::engine::learned::{own, restless};
+use crate::engine::learned::own;
 use crate::engine::ring::answer::worth_another_attempt;
 use crate::engine::ring::suspects::Suspects;
 use crate::engine::visit::{Analysed, Done, Findings, Judged};
@@ -341,10 +341,7 @@ fn note_sitemap(judged: &Judged<'_>, group: &mut Group<'_>) {
 
 /// Takes in which lines of a page have changed since its last visit. Nothing else becomes of it.
 fn check_again(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<VisitEffects, Error> {
-    if let Outcome::Exchange(exchange) = &judged.analysed.fetched.outcome {
-        group.set.state.counters.bytes += exchange.body.len() as u64;
-        restless::compare_again(judged, group)?;
-    }
+    count_checked(judged, group)?;
     let mut line = log_line(judged);
     line.verdict = VisitVerdict::Checked;
     Ok(VisitEffects {

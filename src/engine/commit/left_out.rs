@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 
 use crate::engine::Error;
 use crate::rows::{LeftOut, LostSeed, Reason, ReasonKind, RefusedUrl};
-use crate::store::{Batch, Store, Table, decode, encode, keys};
+use crate::store::{Batch, Store, Table, decode, encode};
 use crate::url::UrlId;
 
 /// What a group changes in the rows of what is left out.
@@ -130,7 +130,7 @@ impl LeftOutChanges {
             }
         }
         for (id, lost) in self.seeds {
-            let key = [keys::meta::LOST, &id.as_bytes()[..]].concat();
+            let key = LostSeed::key(id);
             match lost {
                 Some(lost) => batch.put(Table::Meta, key, encode(&lost)),
                 // Most seeds were never lost and have no row to be deleted.
@@ -162,7 +162,7 @@ impl Change {
 mod tests {
     use super::*;
     use crate::rows::ReasonKind;
-    use crate::store::{Durability, Memory};
+    use crate::store::{Durability, Memory, keys};
 
     const DEEP: Reason = Reason {
         kind: ReasonKind::Link,

@@ -17,6 +17,9 @@ use crate::url::{Url, UrlId};
 /// Maximum number of redirects that are followed back to a seed.
 const MAX_BACK: usize = 64;
 
+/// A URL on the way from a seed to what it redirects to.
+type Hop = (UrlId, String);
+
 /// Notes what a visit leaves out. `places` are its records.
 pub(super) fn note(
     judged: &Judged<'_>,
@@ -40,15 +43,17 @@ pub(super) fn note(
     if queued.depth > 0 || queued.purpose != Purpose::Page {
         return Ok(());
     }
+    let hops = hops_back(judged, group)?;
     let lost = match &fetched.outcome {
         Outcome::Failed(failure) => Some(in_words(failure)),
-        Outcome::Exchange(exchange) => loss(judged, exchange, gate, group),
+        Outcome::Exchange(exchange) => loss(judged, exchange, (&hops, gate), group),
     };
     match lost {
         // What a revisit does not find was found before, unless it was lost then.
-        Some(_) if !is_first => Ok(()),
-        lost => end_seed(judged, lost, group),
+        Some(_) if !is_first => {}
+        lost => end_seed(hops, lost, group),
     }
+    Ok(())
 }
 
 /// Returns the group of a status with which a server refuses a page.
@@ -125,11 +130,11 @@ fn in_words(failure: &Failure) -> String {
 }
 
 /// Returns why a seed that was answered gave nothing, or `None` if it gave something. That a page
-/// does not exist (404, 410) is an answer.
+/// does not exist (404, 410) is an answer. `hops` lead back to the seed.
 fn loss(
     judged: &Judged<'_>,
     exchange: &Exchange,
-    gate: &Gate,
+    (hops, gate): (&[Hop], &Gate),
     group: &mut Group<'_>,
 ) -> Option<String> {
     let status = exchange.status;
@@ -140,14 +145,16 @@ fn loss(
     }
     if exchange.is_redirect() {
         let url = &judged.analysed.fetched.task.url;
-        return match exchange.redirect_target(url) {
-            None => Some(format!("status {status} without a URL to go to")),
-            Some(target) if group.is_seen(gate.identity.id(&target)) => None,
-            Some(target) => {
-                let reason = refusal(judged, &target, gate);
-                Some(format!("redirects to {target}, which is {reason}"))
-            }
+        let Some(target) = exchange.redirect_target(url) else {
+            return Some(format!("status {status} without a URL to go to"));
         };
+        let id = gate.identity.id(&target);
+        if !group.is_seen(id) {
+            let reason = refusal(judged, &target, gate);
+            return Some(format!("redirects to {target}, which is {reason}"));
+        }
+        let is_circle = hops.iter().any(|(hop, _)| *hop == id);
+        return is_circle.then(|| format!("redirects in a circle, to {target}"));
     }
     match status {
         404 | 410 => None,
@@ -176,24 +183,29 @@ fn refusal(judged: &Judged<'_>, target: &Url, gate: &Gate) -> &'static str {
 }
 
 /// Notes what became of the seed that led to a visit, by redirects only.
-fn end_seed(judged: &Judged<'_>, lost: Option<String>, group: &mut Group<'_>) -> Result<(), Error> {
+fn end_seed(mut hops: Vec<Hop>, lost: Option<String>, group: &mut Group<'_>) {
+    if let Some((id, url)) = hops.pop() {
+        let lost = lost.map(|reason| LostSeed { url, reason });
+        group.set.end_seed(id, lost);
+    }
+}
+
+/// Returns a URL that was visited, and those whose redirects led to it, back to the seed.
+fn hops_back(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<Vec<Hop>, Error> {
     let queued = &judged.analysed.fetched.task.queued;
-    let mut seed = (queued.id, queued.url.clone());
+    let mut hops = vec![(queued.id, queued.url.clone())];
     let mut via = queued.via;
-    for _ in 0..MAX_BACK {
-        let Some(id) = via.filter(|id| *id != seed.0) else {
+    while hops.len() <= MAX_BACK {
+        let Some(id) = via.filter(|id| hops.iter().all(|(hop, _)| hop != id)) else {
             break;
         };
         let Some(page) = redirect(id, group)? else {
             break;
         };
         via = page.via;
-        seed = (id, page.url);
+        hops.push((id, page.url));
     }
-    let (id, url) = seed;
-    let lost = lost.map(|reason| LostSeed { url, reason });
-    group.set.end_seed(id, lost);
-    Ok(())
+    Ok(hops)
 }
 
 /// Returns the record of a seed, or of what it redirects to.

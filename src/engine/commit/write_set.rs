@@ -96,6 +96,8 @@ pub(crate) struct WriteSet {
     seen: Vec<u64>,
     seen_keys: HashSet<u64>,
     pages: BTreeMap<UrlId, PageRow>,
+    /// Sites of pages that led to others, of which it is asked at every visit.
+    pub(crate) page_sites: HashMap<UrlId, Site>,
     robots: BTreeMap<HostKey, RobotsAnswer>,
     hosts: Vec<HostRow>,
     host_places: HashMap<HostKey, usize>,
@@ -199,6 +201,7 @@ impl WriteSet {
             seen: Vec::new(),
             seen_keys: HashSet::new(),
             pages: BTreeMap::new(),
+            page_sites: HashMap::new(),
             robots: BTreeMap::new(),
             hosts: Vec::new(),
             host_places: HashMap::new(),
@@ -226,8 +229,7 @@ impl WriteSet {
 
     /// Closes the receipt of the visit, or the seeds, that were judged.
     pub(crate) fn end_receipt(&mut self) {
-        let receipt = std::mem::take(&mut self.receipt);
-        self.receipts.push(receipt);
+        self.receipts.push(std::mem::take(&mut self.receipt));
     }
 
     /// Marks a URL as admitted.

@@ -28,8 +28,8 @@ pub use courier::{Courier, Crier, Pace};
 pub(crate) use parcel::waiting;
 pub use parcel::{Parcel, ParcelError};
 pub use post::{HandInError, Post};
-pub use publishing::Heard;
 pub(crate) use publishing::Telling;
+pub use publishing::{Ear, Heard};
 use publishing::{Moved, Publishing};
 
 use super::Error;
@@ -92,6 +92,11 @@ pub(crate) struct Exchanging {
 }
 
 impl Exchange {
+    /// Returns what listens to what all others tell.
+    pub(crate) fn ear(&self) -> Ear {
+        self.publishing.ear(self.shards.own())
+    }
+
     /// Reads how far it is. `library` is where the documents of others are.
     pub(crate) fn open(store: &dyn Store, library: Option<&Arc<Library>>) -> Result<Self, Error> {
         let shards = Shards::read(store)?;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 
 use tokio::sync::watch;
 
-use super::publishing::{Heard, heard};
+use super::publishing::{Ear, Heard};
 use super::{Arrived, Counts, Look, Parcel, ParcelError, waiting};
 use crate::engine::Error;
 use crate::engine::library::{Bulletin, Library, waiting_notices};
@@ -23,6 +23,7 @@ pub struct Post {
     /// Weak, so that a post does not keep the store open after the crawl.
     store: Weak<dyn Store>,
     counts: watch::Receiver<Arc<Counts>>,
+    ear: Ear,
 }
 
 /// Why a parcel was not taken in.
@@ -48,12 +49,14 @@ impl Post {
         commands: Commands,
         store: &Arc<dyn Store>,
         counts: watch::Receiver<Arc<Counts>>,
+        ear: Ear,
     ) -> Self {
         Self {
             shards,
             commands,
             store: Arc::downgrade(store),
             counts,
+            ear,
         }
     }
 
@@ -62,8 +65,8 @@ impl Post {
         self.shards
     }
 
-    /// Returns the position in the list of seeds of the crawl up to which this shard has admitted
-    /// them; 0 if it has read none. Reads the store, so it blocks.
+    /// Returns the position in the list of the crawl up to which this shard has done what that
+    /// says; 0 if it has read none of it. Reads the store, so it blocks.
     pub fn seeds_through(&self) -> Result<u64, Error> {
         let store = self.store.upgrade().ok_or(Over)?;
         let row = store.get(Table::Meta, keys::meta::SEEDS_THROUGH)?;
@@ -104,11 +107,10 @@ impl Post {
         Ok(waiting_notices(&*store, own, after, most_bytes)?)
     }
 
-    /// Returns the position up to which the shard has heard what others tell. Reads the store, so
-    /// it blocks.
-    pub fn heard(&self) -> Result<u64, Error> {
-        let store = self.store.upgrade().ok_or(Over)?;
-        heard(&*store)
+    /// Returns what listens for the shard to what others tell, from where it had heard that as its
+    /// crawl was opened.
+    pub fn ear(&self) -> Ear {
+        self.ear.clone()
     }
 
     /// Tells the shard what has come back, and what others have told.

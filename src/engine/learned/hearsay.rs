@@ -38,7 +38,7 @@ pub(crate) fn is_hearsay(by: &HostKey, about: &HostKey) -> bool {
 pub(crate) fn was_hearsay(
     queued: &QueuedUrl,
     host: &HostKey,
-    set: &WriteSet,
+    set: &mut WriteSet,
 ) -> Result<bool, Error> {
     is_from_elsewhere(queued.via, host, set)
 }
@@ -47,11 +47,22 @@ pub(crate) fn was_hearsay(
 pub(crate) fn is_from_elsewhere(
     via: Option<UrlId>,
     host: &HostKey,
-    set: &WriteSet,
+    set: &mut WriteSet,
 ) -> Result<bool, Error> {
-    let found_on = via.map(|via| set.found_on(via)).transpose()?.flatten();
-    let url = found_on.and_then(|(text, _)| url::parse(&text).ok());
-    Ok(url.is_some_and(|url| is_hearsay(&HostKey::of(&url), host)))
+    let Some(via) = via else { return Ok(false) };
+    let by = match set.page_sites.get(&via) {
+        Some(site) => site.clone(),
+        None => {
+            let found_on = set.found_on(via)?;
+            let Some(url) = found_on.and_then(|(text, _)| url::parse(&text).ok()) else {
+                return Ok(false);
+            };
+            let site = Site::of_name(HostKey::of(&url).name());
+            set.page_sites.insert(via, site.clone());
+            site
+        }
+    };
+    Ok(by != Site::of_name(host.name()))
 }
 
 fn key_of_host(host: &HostKey) -> Vec<u8> {

@@ -96,7 +96,7 @@ impl Learning<'_> {
         let task = &judged.analysed.fetched.task;
         let policy = self.policies.of(&task.host);
         let suspecting = suspecting(&policy);
-        let is_hearsay = hearsay::was_hearsay(&task.queued, &task.host, &group.set)?;
+        let is_hearsay = hearsay::was_hearsay(&task.queued, &task.host, &mut group.set)?;
         // What another site led to first says nothing about the pages that it is the same as.
         let is_late = !is_hearsay && repeats_hearsay(judged, group)?;
         let said = said.filter(|said| *said || !is_late);
@@ -194,7 +194,7 @@ impl Learning<'_> {
             let policy = self.policies.of(&host);
             // The trail of a page is not kept.
             let found = Found {
-                is_hearsay: hearsay::is_from_elsewhere(via, &host, &group.set)?,
+                is_hearsay: hearsay::is_from_elsewhere(via, &host, &mut group.set)?,
                 ..Found::default()
             };
             let mut rows = HostRows {
@@ -281,7 +281,7 @@ fn tell(url: &Url, before: &[KindId], rows: &mut HostRows<'_, '_>) -> Result<(),
 }
 
 /// Returns `true` if a page repeats one of its own site to which only another site leads.
-fn repeats_hearsay(judged: &Judged<'_>, group: &Group<'_>) -> Result<bool, Error> {
+fn repeats_hearsay(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<bool, Error> {
     let Verdict::Duplicate(repeat) = &judged.verdict else {
         return Ok(false);
     };
@@ -294,7 +294,7 @@ fn repeats_hearsay(judged: &Judged<'_>, group: &Group<'_>) -> Result<bool, Error
     }
     let found_on = group.set.found_on(repeat.original.url_id)?;
     let via = found_on.and_then(|(_, via)| via);
-    hearsay::is_from_elsewhere(via, &host, &group.set)
+    hearsay::is_from_elsewhere(via, &host, &mut group.set)
 }
 
 /// Returns the URL of the page that a visited page repeats exactly, unless it is another shard's,

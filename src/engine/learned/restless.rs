@@ -168,10 +168,10 @@ pub(crate) fn suspect(
     }))
 }
 
-/// Learns from a page that was visited again whether the line that is meant is still there. If only
-/// its numbers have changed, that is said of lines with this text, since another one in its place
-/// may be about something else.
-pub(crate) fn compare_again(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<(), Error> {
+/// Learns from a page that was visited again whether the line that is meant is still there, and
+/// returns that; `false` too if there are no lines. If only its numbers have changed, that is said
+/// of lines with this text, since another one in its place may be about something else.
+pub(crate) fn compare_again(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<bool, Error> {
     let task = &judged.analysed.fetched.task;
     let (
         Expectation::Again {
@@ -182,7 +182,7 @@ pub(crate) fn compare_again(judged: &Judged<'_>, group: &mut Group<'_>) -> Resul
         Some(parts),
     ) = (task.queued.expectation, &judged.own.parts)
     else {
-        return Ok(());
+        return Ok(false);
     };
     let is_there = parts.lines.iter().any(|it| it.hash == line);
     let renumbered = parts.lines.iter().position(|it| it.letters == letters);
@@ -191,7 +191,7 @@ pub(crate) fn compare_again(judged: &Judged<'_>, group: &mut Group<'_>) -> Resul
     let site = SiteName::of(&task.url);
     let change = change(site, group)?;
     change.note_change(of_numbers.unwrap_or(Class::Slot(slot)), !is_there);
-    Ok(())
+    Ok(is_there)
 }
 
 /// Returns what a group changes of the template of a site.

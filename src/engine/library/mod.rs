@@ -11,6 +11,7 @@
 
 mod bulletin;
 mod error;
+mod marks;
 mod neighbours;
 mod options;
 mod shelves;
@@ -23,10 +24,12 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
+pub use crate::dedup::Features;
 pub use bulletin::{Bulletin, BulletinError};
 pub(crate) use bulletin::{sent_to_all, told_documents, waiting_notices};
 use error::LibraryError as Error;
 pub use error::LibraryError;
+pub use marks::{Mark, Marks};
 use neighbours::Neighbours;
 pub use options::LibraryOptions;
 use options::number_of;
@@ -35,7 +38,7 @@ use shelves::Shelves;
 pub use shelves::Told;
 
 use crate::dedup::own::OwnLines;
-use crate::dedup::{self, Document, DocumentId, Features, Others};
+use crate::dedup::{self, Document, DocumentId, Others};
 use crate::frontier::{Moment, server_of};
 
 /// The documents of all shards.
@@ -109,7 +112,7 @@ impl Library {
     }
 
     /// Returns a number for what the fingerprints here are made of.
-    pub(crate) fn features(&self) -> u64 {
+    pub fn features(&self) -> u64 {
         self.read().0.features
     }
 
@@ -127,24 +130,60 @@ impl Library {
     /// What goes wrong on the disk. A bulletin that cannot be read is only told.
     pub fn take_in(&self, position: u64, bytes: &[u8]) -> Result<(), Error> {
         let bulletin = Bulletin::decode(bytes);
+        let mark = Mark::of(position, bytes);
         let mut shelves = self.write();
         if position <= shelves.state.position {
             return Ok(());
         }
         match bulletin {
-            Ok(bulletin) => shelves.take_in(position, &bulletin)?,
+            Ok(bulletin) => shelves.take_in(mark, &bulletin)?,
             Err(error) => tracing::warn!(%error, position, "a bulletin is passed over"),
         }
         shelves.state.position = position;
+        shelves.marks.note(mark);
         shelves.state.sequence += 1;
         shelves.checkpoint_if_due()
     }
 
-    /// Goes back to the end of what all shards tell, which the engine has lost a part of. What is
-    /// here stays: it was committed.
-    pub fn go_back(&self, end: u64) {
-        let mut shelves = self.write();
-        shelves.state.position = shelves.state.position.min(end);
+    /// Goes back to the last position at which there is still what was read there, if the engine
+    /// has lost what was read behind it, and perhaps given its positions to others. What is here
+    /// stays: it was committed. `now` returns what stands at a position. Returns where it is then.
+    ///
+    /// # Errors
+    ///
+    /// What `now` says: then nothing is known, and it is to be asked again before anything is read.
+    pub fn stay_or_go_back<E>(
+        &self,
+        now: impl FnMut(u64) -> Result<Option<Mark>, E>,
+    ) -> Result<u64, E> {
+        let (position, marks) = {
+            let reading = self.read();
+            (reading.0.state.position, reading.0.marks.clone())
+        };
+        // Nobody but who asks this takes anything in.
+        let still = marks.still(position, now)?;
+        if still < position {
+            self.write().go_back(still);
+        }
+        Ok(still)
+    }
+
+    /// Whether what was read last still stands there. `now` returns what stands at a position.
+    ///
+    /// # Errors
+    ///
+    /// What `now` says.
+    pub fn has_last<E>(
+        &self,
+        mut now: impl FnMut(u64) -> Result<Option<Mark>, E>,
+    ) -> Result<bool, E> {
+        let last = self.read().0.marks.last();
+        last.map_or(Ok(true), |last| Ok(now(last.position)? == Some(last)))
+    }
+
+    /// Returns how often it went back since it was opened, and to which position at most.
+    pub(crate) fn went_back(&self) -> (u64, u64) {
+        self.read().0.went_back
     }
 
     /// Does what is due while nothing arrives.
@@ -168,14 +207,17 @@ impl Library {
         shelves.end()
     }
 
-    /// Returns what was told behind a position that may concern what a shard has found before, and
-    /// the position up to which that is all.
+    /// Returns what was told behind a position that may concern what a shard has found before, the
+    /// position up to which that is all, and what stands there if that was read last.
     ///
     /// # Errors
     ///
     /// What goes wrong on the disk.
-    pub fn told(&self, after: u64) -> Result<(Vec<Told>, u64), Error> {
-        self.read().0.told(after)
+    pub fn told(&self, after: u64) -> Result<(Vec<Told>, u64, Option<Mark>), Error> {
+        let reading = self.read();
+        let (told, through) = reading.0.told(after)?;
+        let last = reading.0.marks.last();
+        Ok((told, through, last.filter(|it| it.position == through)))
     }
 
     /// Reads it.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bulletin::{Bulletin, MAX_NOTICES};
 use super::error::LibraryError as Error;
+use super::marks::{Mark, Marks};
 use super::neighbours::Neighbours;
 use super::options::{LibraryOptions, number_of};
 use crate::dedup::{
@@ -73,12 +74,15 @@ pub(super) struct Shelves {
     catalog: Catalog,
     store: Embedded,
     pub(super) state: State,
+    pub(super) marks: Marks,
+    /// How often it went back, and how far at most.
+    pub(super) went_back: (u64, u64),
     pub(super) features: u64,
     pub(super) neighbours: Neighbours,
     clock: Clock,
     max_documents: u64,
     /// How far it was when the checkpoint that is being written was begun.
-    begun: Option<State>,
+    begun: Option<(State, Marks)>,
     checked: Instant,
 }
 
@@ -86,8 +90,22 @@ pub(super) struct Shelves {
 const STATE: &[u8] = b"library";
 /// Name of the row that says what fingerprints are made of.
 const FEATURES: &[u8] = b"features";
+/// Name of the row that says which bulletins were read.
+const MARKS: &[u8] = b"marks";
 /// Prefix of what was told, by position (8 bytes) and number in its bulletin (2 bytes).
 const TOLD: &[u8] = b"told/";
+
+/// Returns the name of the row of a notice of a bulletin, which does not take the place of what was
+/// told at its position before: a part of the hash stands above its number.
+fn told_at(mark: Mark, number: u16) -> Vec<u8> {
+    let other = (mark.hash % 64) as u16;
+    let number = other << 10 | number;
+    [
+        &keys::by_document(TOLD, mark.position)[..],
+        &number.to_be_bytes(),
+    ]
+    .concat()
+}
 
 impl Shelves {
     /// Opens them; `None` if they are to be begun anew.
@@ -127,7 +145,11 @@ impl Shelves {
             && damage.is_none()
             && catalog.sequence() >= state.sequence
             && store.get(Table::Meta, FEATURES)?.as_deref() == Some(line.as_bytes());
+        let marks = store.get(Table::Meta, MARKS)?;
+        let marks = marks.map(|row| decode(Table::Meta, &row)).transpose()?;
         Ok(is_whole.then(|| Self {
+            marks: marks.unwrap_or_default(),
+            went_back: (0, u64::MAX),
             features: number_of(&options.features),
             neighbours,
             clock: Clock::start(),
@@ -141,11 +163,19 @@ impl Shelves {
         }))
     }
 
+    /// Goes back to a position in what all shards tell.
+    pub(super) fn go_back(&mut self, position: u64) {
+        self.state.position = self.state.position.min(position);
+        self.marks.cut(position);
+        let (times, lowest) = self.went_back;
+        self.went_back = (times + 1, lowest.min(position));
+    }
+
     /// Returns what was told behind a position that may concern what a shard has found before, and
     /// the position up to which that is all.
     pub(super) fn told(&self, after: u64) -> Result<(Vec<Told>, u64), Error> {
-        /// More than a bulletin has.
-        const MOST: usize = 2 * MAX_NOTICES;
+        /// More than there is at one position.
+        const MOST: usize = 4 * MAX_NOTICES;
         let from = keys::by_document(TOLD, after + 1);
         let rows = self.store.range(Table::Meta, TOLD, &from, MOST)?;
         let position = |key: &[u8]| {
@@ -154,10 +184,9 @@ impl Shelves {
         };
         // The last bulletin may go on.
         let cut = rows.last().filter(|_| rows.len() == MOST);
-        let through = match cut.and_then(|(key, _)| position(key)) {
-            Some(last) => last - 1,
-            None => self.state.position.max(after),
-        };
+        let cut = cut.and_then(|(key, _)| position(key));
+        let end = self.state.position.max(after);
+        let through = cut.map_or(end, |last| (last - 1).min(end));
         let mut told = Vec::new();
         for (key, row) in &rows {
             if position(key).is_some_and(|it| it <= through) {
@@ -202,7 +231,7 @@ impl Shelves {
         Ok(row.map(|row| decode(Table::Parts, &row)).transpose()?)
     }
 
-    pub(super) fn take_in(&mut self, position: u64, bulletin: &Bulletin) -> Result<(), Error> {
+    pub(super) fn take_in(&mut self, mark: Mark, bulletin: &Bulletin) -> Result<(), Error> {
         let from = bulletin.from;
         let through = self.state.through.entry(from).or_default();
         // Nobody has the ones between any more: the engine has lost them, or somebody was late.
@@ -213,8 +242,13 @@ impl Shelves {
         let known = usize::try_from(known).unwrap_or(usize::MAX);
         *through = bulletin.through().max(*through);
         let mut batch = Batch::new();
-        for (at, row) in (0_u16..).zip(&bulletin.rows).skip(known) {
+        for (at, row) in (0_u16..).zip(&bulletin.rows) {
+            let is_known = usize::from(at) < known;
             let told = match decode(Table::Outbox, row) {
+                // It stands here too, and shards may have heard only what stood before this.
+                Ok(Notice::Settled(site)) if is_known => Some(Told::Settled(site)),
+                Ok(Notice::Gone(number)) if is_known => Some(Told::Gone(foreign(from, number))),
+                _ if is_known => None,
                 Ok(Notice::Document(published)) => {
                     if bulletin.features == self.features {
                         self.add(from, *published, &mut batch)?;
@@ -243,7 +277,7 @@ impl Shelves {
                 }
             };
             if let Some(told) = told {
-                let key = [&keys::by_document(TOLD, position)[..], &at.to_be_bytes()].concat();
+                let key = told_at(mark, at);
                 batch.put(Table::Meta, key, encode(&told));
             }
         }
@@ -358,12 +392,12 @@ impl Shelves {
         }
         self.index.documents_mut().begin()?;
         self.catalog.begin(self.state.sequence)?;
-        self.begun = Some(self.state.clone());
+        self.begun = Some((self.state.clone(), self.marks.clone()));
         Ok(())
     }
 
     pub(super) fn end(&mut self) -> Result<(), Error> {
-        let Some(mut state) = self.begun.take() else {
+        let Some((mut state, marks)) = self.begun.take() else {
             return Ok(());
         };
         self.index.documents_mut().finish()?;
@@ -372,6 +406,7 @@ impl Shelves {
         self.state.written = state.written;
         let mut batch = Batch::new();
         batch.put(Table::Meta, STATE, encode(&state));
+        batch.put(Table::Meta, MARKS, encode(&marks));
         Ok(self.store.commit(batch, Durability::Disk)?)
     }
 }

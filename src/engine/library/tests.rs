@@ -2,17 +2,18 @@
 //! and reorders, and killed between any two steps.
 
 use std::collections::{BTreeMap, BTreeSet, btree_map};
+use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{Library, LibraryOptions, waiting_notices};
+use super::{Library, LibraryOptions, Mark, waiting_notices};
 use crate::dedup::{Features, Fingerprints, Tier, foreign, shard_of};
 use crate::engine::ShardOptions;
 use crate::engine::commit::families;
-use crate::engine::exchange::{Carried, Carrier, Crier, Faults, Heard};
+use crate::engine::exchange::{Carried, Carrier, Crier, Ear, Faults};
 use crate::engine::options::Options;
 use crate::engine::testing::*;
 use crate::engine::visit::Entry;
@@ -31,6 +32,8 @@ struct Crawl {
     place: tempfile::TempDir,
     max_documents: u64,
     criers: Vec<Crier>,
+    /// One for each shard; `None` until its crawl is opened again.
+    ears: Vec<Option<Ear>>,
     carrier: Carrier,
     /// What all tell, in the one order in which all read it.
     log: Vec<Vec<u8>>,
@@ -49,6 +52,7 @@ impl Crawl {
             place,
             max_documents,
             criers: (0..count).map(|_| crier()).collect(),
+            ears: (0..count).map(|_| None).collect(),
             carrier: Carrier::new(faults, seed),
             log: Vec::new(),
             time: Duration::ZERO,
@@ -116,31 +120,35 @@ impl Crawl {
         if let Some(next) = self.log.get(usize::try_from(position).unwrap()) {
             library.take_in(position + 1, next).unwrap();
         }
-        let now = self.time;
-        let returned = library.through(shard);
-        self.criers[usize::from(shard)].returned(returned, now);
-        let after = self.world(shard).committer().exchange.publishing.heard();
-        let (told, through) = library.told(after).unwrap();
-        let heard = Heard {
-            returned,
-            told,
-            after,
-            through,
-        };
-        self.world(shard)
-            .commit(vec![Entry::Heard(Box::new(heard))]);
+        let (at, now) = (usize::from(shard), self.time);
+        let committer = self.worlds[at].committer();
+        let ear = self.ears[at].get_or_insert_with(|| {
+            let mut ear = committer.exchange.ear();
+            ear.stay_or_go_back(stands_at(&self.log)).unwrap();
+            ear
+        });
+        let heard = ear.listen(&library).unwrap();
+        let has_returned = self.criers[at].returned(heard.returned, now);
+        if has_returned || !heard.told.is_empty() {
+            self.world(shard)
+                .commit(vec![Entry::Heard(Box::new(heard))]);
+        }
     }
 
     /// A kill, and a start: of the library there is what a checkpoint wrote.
     fn kill(&mut self, shard: u16) {
         let path = self.place.path().join(shard.to_string());
         let max_documents = self.max_documents;
+        let log = self.log.clone();
         let world = self.world(shard);
         world.committer = None;
         world.options.library = None;
-        world.options.library = Some(open(&path, max_documents));
+        let library = open(&path, max_documents);
+        library.stay_or_go_back(stands_at(&log)).unwrap();
+        world.options.library = Some(library);
         world.restart();
         self.criers[usize::from(shard)] = crier();
+        self.ears[usize::from(shard)] = None;
     }
 
     /// Goes on until all have heard all.
@@ -228,6 +236,14 @@ fn shard(own: u16, count: u16, library: Arc<Library>) -> Options {
         secret: Secret::from_bytes([7; Secret::LEN]),
     });
     options
+}
+
+/// What stands at a position of the log.
+fn stands_at(log: &[Vec<u8>]) -> impl FnMut(u64) -> Result<Option<Mark>, Infallible> + '_ {
+    |at| {
+        let index = usize::try_from(at - 1).unwrap();
+        Ok(log.get(index).map(|bulletin| Mark::of(at, bulletin)))
+    }
 }
 
 fn crier() -> Crier {
@@ -410,6 +426,43 @@ fn of_two_that_are_stored_at_once_the_later_says_so() {
     assert!(!crawl.raced().contains_key(zero));
 }
 
+/// An engine that has lost the end of what all told gives its positions to what is told later.
+#[test]
+fn what_is_told_in_the_place_of_what_was_lost_is_heard() {
+    for is_killed in [false, true] {
+        let mut crawl = Crawl::new(2);
+        let original = format!("{}/report", crawl.host(0, 0));
+        let copy = format!("{}/copy", crawl.host(1, 0));
+        crawl.world(0).visit(&original, &html("", &words(1)));
+        crawl.settle();
+        crawl.world(1).visit(&copy, &html("", &words(1)));
+        crawl.settle();
+        let kept = crawl.log.len();
+        for number in 2..8 {
+            let url = format!("{}/{number}", crawl.host(0, 1));
+            crawl.world(0).visit(&url, &html("", &words(number)));
+            crawl.settle();
+        }
+        assert!(crawl.log.len() >= kept + 6);
+        crawl.log.truncate(kept);
+        for shard in [0, 1] {
+            let library = crawl.library(shard);
+            library.checkpoint().unwrap();
+            match is_killed {
+                true => crawl.kill(shard),
+                false => drop(library.stay_or_go_back(stands_at(&crawl.log))),
+            }
+            assert!(crawl.library(shard).position() <= kept as u64);
+        }
+        let world = crawl.world(0);
+        world.wait(11);
+        world.revisit(&original, &html("", &words(9)));
+        crawl.settle();
+        assert!(crawl.log.len() < kept + 6, "they stand in between");
+        assert_eq!(crawl.revisits(1), [copy], "{is_killed}");
+    }
+}
+
 #[test]
 fn copies_of_what_is_gone_in_another_shard_are_visited_again() {
     let mut crawl = Crawl::new(2);
@@ -443,6 +496,28 @@ fn copies_of_what_is_gone_in_another_shard_are_visited_again() {
     assert_eq!(world.stored(originals.first().unwrap()), 1);
     crawl.settle();
     assert_eq!(crawl.raced(), BTreeMap::new());
+}
+
+/// The disk of the library lost what the shard had heard.
+#[test]
+fn what_a_library_has_not_heard_yet_is_heard_once_more() {
+    let mut crawl = Crawl::new(2);
+    let original = format!("{}/report", crawl.host(0, 0));
+    let copy = format!("{}/copy", crawl.host(1, 0));
+    crawl.world(0).visit(&original, &html("", &words(1)));
+    crawl.settle();
+    crawl.library(1).checkpoint().unwrap();
+    let world = crawl.world(0);
+    world.wait(11);
+    world.revisit(&original, &html("", &words(2)));
+    crawl.settle();
+    crawl.kill(1);
+    crawl.world(1).visit(&copy, &html("", &words(1)));
+    assert_eq!(crawl.world(1).original(&copy), original);
+    crawl.settle();
+    assert_eq!(crawl.revisits(1), std::slice::from_ref(&copy));
+    crawl.world(1).revisit(&copy, &html("", &words(1)));
+    assert_eq!(crawl.world(1).original(&copy), copy);
 }
 
 #[test]

@@ -77,10 +77,14 @@ impl DataDirectory {
 
     /// Takes a directory that must contain a crawl.
     pub fn take_existing(path: &Path) -> Result<Self, DirectoryError> {
-        if !path.join(VERSION_FILE).exists() {
-            return Err(DirectoryError::NoCrawl(path.to_owned()));
+        match path.join(VERSION_FILE).try_exists() {
+            Ok(true) => Self::lock(path, false),
+            Ok(false) => Err(DirectoryError::NoCrawl(path.to_owned())),
+            Err(source) => Err(DirectoryError::Io {
+                path: path.to_owned(),
+                source,
+            }),
         }
-        Self::lock(path, false)
     }
 
     /// Takes a directory to crawl in it. A process that only reads it, or changes a few rows, has

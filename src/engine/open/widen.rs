@@ -86,7 +86,11 @@ pub(in crate::engine) fn is_widened(name: &str, then: &str, now: &str) -> bool {
         | "crawl.extra_hops"
         | "crawl.max_requisites"
         | "page.max_links"
-        | "page.max_requisites" => match (number(then), number(now)) {
+        | "page.max_requisites"
+        | "traps.max_pages_per_host"
+        | "traps.max_pages_per_domain"
+        | "traps.max_bytes_per_host"
+        | "traps.max_bytes_per_domain" => match (number(then), number(now)) {
             (Some(then), Some(now)) => now > then,
             // No limit, or that of all other hosts.
             (Some(_), None) => true,
@@ -261,6 +265,8 @@ mod tests {
             check("crawl.languages", then, now, include);
             check("crawl.exclude", then, now, exclude);
         }
+        check("traps.max_pages_per_host", "20", "30", true);
+        check("traps.max_pages_per_host", "30", "20", false);
         check("crawl.rel_nofollow", "obey", "ignore", true);
         check("crawl.rel_nofollow", "ignore", "obey", false);
         check("crawl.requisites", "none", "scope", true);

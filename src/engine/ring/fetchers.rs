@@ -21,6 +21,7 @@ use super::since::LookBack;
 use super::turns::{Turn, Turns};
 use crate::engine::clock::Clock;
 use crate::engine::event::Event;
+use crate::engine::lease::Lease;
 use crate::engine::library::ForeignDocuments;
 use crate::engine::visit::Fetched;
 use crate::fetch::{
@@ -45,6 +46,8 @@ pub(crate) struct Fetchers {
     pub(crate) policies: SharedPolicies,
     pub(crate) clock: Clock,
     pub(crate) guard: Arc<Guard>,
+    /// Without which no visit is made, where another worker may take the crawl over.
+    pub(crate) lease: Option<Lease>,
     /// Limits the crawl-wide rate, if it is limited.
     pub(crate) limiter: Option<Arc<DefaultDirectRateLimiter>>,
     /// Notes visits of which no commit will know.
@@ -68,6 +71,14 @@ impl Fetchers {
         let making = self.turns.make();
         let at = self.at(&task);
         let earlier = self.earlier(&task).await;
+        if let Some(lease) = &self.lease {
+            // This process may have been stopped since the visit was handed out, for as long as
+            // others take to make it. They end this run once the process knows of them.
+            tokio::select! {
+                () = lease.held() => {}
+                () = self.events.closed() => return,
+            }
+        }
         let begun = Instant::now();
         let (outcome, reservation) = {
             let conditions = conditions(&task, earlier.as_deref());
@@ -158,6 +169,11 @@ impl Fetchers {
             turn,
         };
         let _ = self.fetched.send((fetched, permit)).await;
+    }
+
+    /// Whether this process may make visits now, as far as other workers are concerned.
+    pub(crate) fn has_right(&self) -> bool {
+        self.lease.as_ref().is_none_or(Lease::holds)
     }
 
     /// The failure of a visit that a list blocks, that would end a login, or that is to be made at

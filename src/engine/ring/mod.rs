@@ -100,6 +100,8 @@ pub(crate) struct Open {
     /// Bytes that pages may take between their analysis and their commit.
     pub(crate) pages_bytes: usize,
     pub(crate) handover: watch::Sender<Vec<HandoverState>>,
+    /// Counts from the start of the run on.
+    pub(crate) clock: Clock,
 }
 
 /// Runs a crawl to its end.
@@ -109,7 +111,7 @@ pub(crate) fn run(
     limits: &RunLimits,
     stop: &StopHandle,
 ) -> Result<Summary, Error> {
-    let clock = Clock::start();
+    let clock = crawl.clock;
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let before = crawl.committer.state.counters.clone();
     let runtime = reactor().map_err(Error::Threads)?;
@@ -117,7 +119,7 @@ pub(crate) fn run(
     // reactor on which the fetcher is made.
     let (ring, _directory) = {
         let _context = runtime.enter();
-        start(crawl, watch, limits, stop, (clock, cores))?
+        start(crawl, watch, limits, stop, cores)?
     };
     let (committer, ending) = ring.turn(runtime)?;
     check_drained(ending, &committer)?;
@@ -140,7 +142,7 @@ fn start(
     watch: Watch,
     limits: &RunLimits,
     stop: &StopHandle,
-    (clock, cores): (Clock, usize),
+    cores: usize,
 ) -> Result<(Ring, DataDirectory), Error> {
     let Open {
         directory,
@@ -153,6 +155,7 @@ fn start(
         exchanged,
         pages_bytes,
         handover,
+        clock,
     } = crawl;
     let (events, event_queue) = mpsc::channel(EVENTS_WAITING);
     // Whoever has fetched something has room here, and keeps its permit until it is read.
@@ -189,6 +192,7 @@ fn start(
             policies: Arc::clone(&committer.gate.policies),
             clock,
             guard: Arc::clone(&committer.guard),
+            lease: options.lease.clone(),
             limiter: options.max_rate.map(limiter),
             left_undone: left_undone.clone(),
             events: events.clone(),
@@ -215,7 +219,6 @@ fn start(
             options.disk_reserve,
             committer.events.clone(),
         ),
-        lease: options.lease.clone(),
         stop: stop.clone(),
         gauges,
         memory,

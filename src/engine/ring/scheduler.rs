@@ -24,7 +24,6 @@ use super::others::Others;
 use super::reactors::Assignment;
 use crate::engine::Error;
 use crate::engine::event::{Committed, Event};
-use crate::engine::lease::Lease;
 use crate::engine::messages::StopHandle;
 use crate::engine::visit::{Entry, Seeds};
 use crate::frontier::{Action, RobotsPolicy, Schedule, SkipReason, load, refill};
@@ -75,8 +74,6 @@ pub(crate) struct Scheduler {
     pub(crate) commands: CommandQueue,
     /// The way to the committer of what is not visited.
     pub(crate) entrance: Entrance,
-    /// Without which no visit is made, where another worker may take the crawl over.
-    pub(crate) lease: Option<Lease>,
     /// Set while paused; contains those who wait for the last visit to end.
     pub(crate) paused: Option<Vec<oneshot::Sender<()>>>,
     /// Those who wait for the last visit of hosts that they hold.
@@ -313,7 +310,7 @@ impl Scheduler {
 
     /// Whether this process may make visits now, as far as other workers are concerned.
     fn has_right(&self) -> bool {
-        self.lease.as_ref().is_none_or(Lease::holds)
+        self.fetchers.has_right()
     }
 
     /// Returns `true` if everything left waits for parked hosts: a run that ends does not wait for
@@ -447,6 +444,9 @@ impl Scheduler {
                             let setting = used_up.ends(&policies.of(host).traps)?;
                             Some(SkipReason::Budget(setting))
                         });
+                    }
+                    for (host, due) in receipt.relieved {
+                        self.schedule.relieved(&host, due);
                     }
                     // New URLs first: a host whose last URL is done may have others by now.
                     for (host, due) in receipt.queued {

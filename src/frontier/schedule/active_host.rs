@@ -13,6 +13,8 @@ use crate::frontier::{AGAIN, CLASSES, FetchTask, Moment, Pace, REQUISITES, Waiti
 )]
 pub(super) struct ActiveHost {
     pub(super) pace: Pace,
+    /// The earliest time of a visit by what no commit knows of, whatever is forgiven.
+    pub(super) not_before: Moment,
     /// Whether its pace in memory is newer than the committed one.
     pub(super) visited: bool,
     /// Whether it is being visited.
@@ -134,6 +136,7 @@ impl ActiveHost {
                 due,
                 ..Pace::default()
             },
+            not_before: Moment::default(),
             visited: false,
             busy: false,
             more: true,
@@ -199,14 +202,19 @@ impl ActiveHost {
         };
     }
 
-    /// Whether nothing is in progress or being read.
-    pub(super) fn is_at_rest(&self) -> bool {
+    /// Whether no visit is to be made, is in progress or waits for its commit.
+    pub(super) fn is_committed(&self) -> bool {
         self.in_progress.is_empty()
             && self.robots_redirects.is_empty()
             && self.robots != Robots::InProgress
+            && !self.busy
+    }
+
+    /// Whether nothing is in progress or being read.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.is_committed()
             && matches!(self.reading, ReadState::No | ReadState::Wanted)
             && self.address != AddressState::Asked
-            && !self.busy
     }
 
     /// The lowest sequence of a class that is waiting here or in progress. Everything on disk is

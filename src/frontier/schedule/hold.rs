@@ -1,9 +1,11 @@
 //! Hosts that a person holds: nothing of them is handed out, whatever is due, and they leave the
-//! working set as soon as they are at rest. Everything they have is on disk.
+//! working set as soon as they are at rest. Everything they have is on disk. And hosts that a
+//! person lets wait no longer.
 
 use super::Schedule;
-use super::active_host::Robots;
-use crate::frontier::FetchTask;
+use super::active_host::{ReadState, Robots};
+use super::lanes::Standing;
+use crate::frontier::{FetchTask, Moment, Pace};
 use crate::url::HostKey;
 
 impl Schedule {
@@ -26,6 +28,30 @@ impl Schedule {
         let moved = std::mem::take(&mut active.robots_redirects);
         for task in moved {
             self.come_again(task);
+        }
+        self.settle(host);
+    }
+
+    /// Reports that the failures of a host are forgotten by a commit: it waits no longer because of
+    /// them, and may be visited when it is `due`. A visit that this commit did not know of has the
+    /// last word.
+    pub fn relieved(&mut self, host: &HostKey, due: Moment) {
+        let Some(active) = self.active_hosts.get_mut(host) else {
+            return;
+        };
+        if !active.is_committed() || active.followed_redirects {
+            return;
+        }
+        active.pace = Pace {
+            due: active.pace.due.min(due.max(active.not_before)),
+            crawl_delay: active.pace.crawl_delay,
+            ..Pace::default()
+        };
+        active.standing = Standing::New;
+        // It says how long the host had to wait.
+        if matches!(active.reading, ReadState::InProgress | ReadState::Outdated) {
+            active.reading = ReadState::Void;
+            active.more = true;
         }
         self.settle(host);
     }

@@ -291,7 +291,8 @@ impl Schedule {
                 _ => Standing::New,
             };
             if let Some(until) = self.options.unknown_until {
-                active.pace.due = active.pace.due.max(until.plus(delay));
+                active.not_before = active.not_before.max(until.plus(delay));
+                active.pace.due = active.pace.due.max(active.not_before);
             }
         }
         active.pace.crawl_delay = refilled.pace.crawl_delay;
@@ -377,6 +378,7 @@ impl Schedule {
             .entry(at.clone())
             .or_insert_with(|| ActiveHost {
                 held,
+                not_before: due,
                 ..ActiveHost::new(due)
             });
         self.come_again(task);

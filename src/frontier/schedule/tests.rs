@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::frontier::{
     Block, HostState, Leave, Loaded, PARKED, QueuedUrl, RobotsPolicy, RobotsRedirect, RobotsRow,
-    RobotsState, RobotsVerdict, class_of, load, refill,
+    RobotsState, RobotsVerdict, Trouble, class_of, load, refill,
 };
 use crate::learn::TrapPolicy;
 use crate::store::{Batch, Durability, Memory, Store, Table, decode, encode, keys};
@@ -18,12 +18,18 @@ use crate::url::{BlockList, Canonicalizer, Secret, parse};
 
 const DELAY: Duration = Duration::from_millis(100);
 const ADDRESS_DELAY: Duration = Duration::from_millis(70);
+/// What a host waits after a failure.
+const BACKOFF: Duration = Duration::from_millis(1_500);
 
 /// What may happen next, besides what the schedule asks for.
 #[derive(Debug, Clone, Copy)]
 enum Turn {
     /// A visit ends.
     Visit,
+    /// A visit fails, so that its host waits.
+    Fail,
+    /// The failures of a host are forgotten.
+    Relieve,
     /// A visit is committed.
     Commit,
     /// A read is answered.
@@ -54,6 +60,8 @@ struct World {
     forbidden: Vec<String>,
     /// When each host may be visited again.
     due: BTreeMap<HostKey, Moment>,
+    /// When the last visit of each host ended.
+    last_visits: BTreeMap<HostKey, Moment>,
     /// When each address may be visited again.
     free: BTreeMap<IpAddr, Moment>,
     held: BTreeSet<HostKey>,
@@ -100,6 +108,7 @@ impl World {
             fetched: Vec::new(),
             forbidden: Vec::new(),
             due: BTreeMap::new(),
+            last_visits: BTreeMap::new(),
             free: BTreeMap::new(),
             held: BTreeSet::new(),
             drained: false,
@@ -236,13 +245,17 @@ impl World {
     /// Lets one thing happen; `pick` chooses among several.
     fn turn(&mut self, turn: Turn, pick: usize) {
         match turn {
-            Turn::Visit if !self.visiting.is_empty() => {
+            Turn::Visit | Turn::Fail if !self.visiting.is_empty() => {
                 let task = self.visiting.swap_remove(pick % self.visiting.len());
+                let has_failed = matches!(turn, Turn::Fail);
                 let pace = Pace {
-                    due: self.now.plus(DELAY),
+                    due: self.now.plus(if has_failed { BACKOFF } else { DELAY }),
+                    failures: u32::from(has_failed),
+                    trouble: has_failed.then_some(Trouble::Timeout),
                     ..task.pace
                 };
                 self.due.insert(task.host.clone(), pace.due);
+                self.last_visits.insert(task.host.clone(), self.now);
                 let address = address_of(&task.host);
                 let free_from = self.now.plus(ADDRESS_DELAY);
                 self.free.extend(address.map(|ip| (ip, free_from)));
@@ -274,6 +287,7 @@ impl World {
                 self.schedule.loaded(loaded, self.now);
             }
             Turn::Reread => self.schedule.reread(&host((pick % 6) as u8)),
+            Turn::Relieve => self.relieve(&host((pick % 6) as u8)),
             Turn::Hold => {
                 let host = host((pick % 6) as u8);
                 self.hold(&host, !self.held.contains(&host));
@@ -313,7 +327,11 @@ impl World {
                 state.robots = RobotsState::Until(now.plus(Duration::from_hours(1)));
             }
             if let Some(pace) = pace {
+                let waits = if pace.failures > 0 { BACKOFF } else { DELAY };
+                let visit = Moment(pace.due.0 - waits.as_millis() as u64);
+                state.last_visit = state.last_visit.max(visit);
                 state.due = state.due.max(pace.due);
+                (state.failures, state.trouble) = (pace.failures, pace.trouble);
             }
         });
         if pace.is_some() {
@@ -336,6 +354,38 @@ impl World {
         if state.queued > 0 {
             self.schedule.queued(host, state.due);
             self.drained = false;
+        }
+    }
+
+    /// Forgets the failures of a host, as a commit does and tells the schedule.
+    fn relieve(&mut self, host: &HostKey) {
+        if self.state(host).failures == 0 {
+            return;
+        }
+        let now = self.now;
+        self.change(host, Batch::new(), |state| {
+            (state.failures, state.trouble) = (0, None);
+            state.due = state.due.min(now.max(state.last_visit.plus(DELAY)));
+        });
+        let state = self.state(host);
+        self.schedule.relieved(host, state.due);
+        if state.queued > 0 {
+            self.schedule.queued(host, state.due);
+        }
+        // Whatever the commit knows, the delay since the last visit holds.
+        if let (Some(due), Some(last)) = (self.due.get_mut(host), self.last_visits.get(host)) {
+            *due = (*due).min(last.plus(DELAY));
+        }
+    }
+
+    /// Lets time pass until a visit is made.
+    fn wait_for_a_visit(&mut self) {
+        while self.visiting.is_empty() {
+            self.now = self.now.plus(Duration::from_millis(10));
+            self.act(3);
+            if !self.refills.is_empty() {
+                self.turn(Turn::Read, 0);
+            }
         }
     }
 
@@ -368,6 +418,8 @@ type Found = (u8, u8, u16);
 fn turns() -> impl Strategy<Value = Vec<(Turn, usize, Option<Found>)>> {
     let turn = prop_oneof![
         Just(Turn::Visit),
+        Just(Turn::Fail),
+        Just(Turn::Relieve),
         Just(Turn::Commit),
         Just(Turn::Read),
         Just(Turn::Wait),
@@ -442,6 +494,51 @@ proptest! {
             prop_assert!(world.store.range(table, &[], &[], 1).unwrap().is_empty());
         }
     }
+}
+
+/// A host that waits because it has failed is visited at once when that is forgotten, but a visit
+/// that is not committed has the last word.
+#[test]
+fn who_is_relieved_waits_for_the_delay_only() {
+    for is_committed in [true, false] {
+        let mut world = World::new(4, 4, None, RobotsPolicy::Ignore);
+        world.queue_all(&host(2), &["/a".to_owned(), "/b".to_owned()], 0);
+        world.schedule.queued(&host(2), Moment(0));
+        while world.visiting.is_empty() {
+            world.act(3);
+            world.turn(Turn::Read, 0);
+        }
+        // It has failed before.
+        world.change(&host(2), Batch::new(), |state| state.failures = 1);
+        world.turn(Turn::Fail, 0);
+        if is_committed {
+            world.turn(Turn::Commit, 0);
+        }
+        world.act(3);
+        let start = world.now;
+        world.relieve(&host(2));
+        world.wait_for_a_visit();
+        let waits = if is_committed { DELAY } else { BACKOFF };
+        assert_eq!(world.now, start.plus(waits), "{is_committed}");
+    }
+}
+
+/// What the process before may have visited without a commit is not forgiven.
+#[test]
+fn who_is_relieved_waits_for_visits_that_nobody_knows_of() {
+    let mut world = World::new(4, 4, None, RobotsPolicy::Ignore);
+    let until = Moment(5_000);
+    world.schedule.options.unknown_until = Some(until);
+    world.queue_all(&host(2), &["/a".to_owned(), "/b".to_owned()], 0);
+    world.change(&host(2), Batch::new(), |state| state.failures = 1);
+    world.schedule.queued(&host(2), Moment(0));
+    for _ in 0..5 {
+        world.act(3);
+        world.turn(Turn::Read, 0);
+    }
+    world.relieve(&host(2));
+    world.wait_for_a_visit();
+    assert_eq!(world.now, until.plus(DELAY));
 }
 
 #[test]

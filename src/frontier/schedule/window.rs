@@ -61,8 +61,12 @@ impl Schedule {
             self.note_outside(due, false);
             return;
         }
-        let due = self.recent.remove(host).unwrap_or_default().max(due);
-        self.active_hosts.insert(host.clone(), ActiveHost::new(due));
+        let not_before = self.recent.remove(host).unwrap_or_default();
+        let active = ActiveHost {
+            not_before,
+            ..ActiveHost::new(due.max(not_before))
+        };
+        self.active_hosts.insert(host.clone(), active);
         self.settle(host);
     }
 

@@ -190,6 +190,9 @@ pub struct AdmissionNow {
     pub pattern: Option<String>,
     /// What a URL must share with a seed.
     pub scope: ScopeKind,
+    /// What it shares with a seed that has a scope of its own, if it is in scope by that only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed_scope: Option<ScopeKind>,
     /// Maximum number of links from a seed.
     pub max_depth: Option<u16>,
     /// The kind of URLs for which it is deferred.

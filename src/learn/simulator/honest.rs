@@ -269,6 +269,53 @@ fn a_manual_in_many_versions() {
 }
 
 #[test]
+fn a_manual_in_languages_into_which_little_is_translated() {
+    // 11 languages beside the original, 5 directories of 40 pages; what nobody has translated is
+    // the original. Half of the languages have a few pages of their own, in some directories.
+    const PAGES: u64 = 40;
+    let folders = ["", "mod/", "programs/", "howto/", "platform/"];
+    let is_own = |language: u64, folder: usize, page: u64| {
+        let every = [0, 40, 0, 20, 0, 10, 0, 5, 0, 3, 0, 2][language as usize];
+        let is_folder = (folder as u64 + language).is_multiple_of(2);
+        language == 0 || every > 0 && is_folder && (page + language).is_multiple_of(every)
+    };
+    let site = |asked: &Asked<'_>| {
+        if asked.path == "/" {
+            return says("home", (0..12).map(|it| format!("/l{it}/index")).collect());
+        }
+        let language = numbered(asked.segments[0]).unwrap();
+        let (name, folder) = match asked.segments[1..] {
+            [name] => (name, ""),
+            [folder, name] => (name, folder),
+            _ => return silent(vec![]),
+        };
+        let of = |it: &&str| it.trim_end_matches('/') == folder;
+        let folder = folders.iter().position(of).unwrap();
+        let here = format!("{}{name}", folders[folder]);
+        let mut links: Vec<String> = (0..12).map(|it| format!("/l{it}/{here}")).collect();
+        links.extend(folders.map(|it| format!("/l{language}/{it}index")));
+        let Some(page) = numbered(name) else {
+            let pages = names(&format!("/l{language}/{}page", folders[folder]), 0..PAGES);
+            links.extend(pages);
+            return says(&here, links);
+        };
+        match is_own(language, folder, page) {
+            true => says(&format!("{language} {here}"), links),
+            false => says(&format!("0 {here}"), links),
+        }
+    };
+    let mut good = BTreeSet::new();
+    for (language, folder) in (0..12).flat_map(|it| (0..5).map(move |folder| (it, folder))) {
+        let own = (0..PAGES).filter(|page| is_own(language, folder, *page));
+        good.extend(own.map(|page| format!("{language} {}page{page}", folders[folder])));
+    }
+    check("languages", HOME, &good, 900, &site);
+    let mut answer = |url: &Url| site(&Asked::of(url));
+    let crawled = crawl(HOME.0, HOME.1, 400_000, 0, &mut answer);
+    assert_eq!(crawled.left, 0, "of {} requests", crawled.requests);
+}
+
+#[test]
 fn a_calendar_of_thirty_years_with_few_events() {
     let has_event = |month: u64| month.is_multiple_of(13) || (100..140).contains(&month);
     let site = |asked: &Asked<'_>| match asked.path {
@@ -446,6 +493,7 @@ fn each_honest_site_with_more_seeds() {
     archives_by_date();
     a_shop_whose_sold_out_items_are_linked_first();
     a_manual_in_many_versions();
+    a_manual_in_languages_into_which_little_is_translated();
     a_calendar_of_thirty_years_with_few_events();
     a_parameter_that_matters_rarely_or_late();
     an_alias_that_goes_on_otherwise();

@@ -2,6 +2,7 @@
 //! A site is a function from a URL to what its page says and where it links; the rows are maps.
 
 mod honest;
+mod sharing;
 mod traps;
 
 use std::cell::Cell;

@@ -18,7 +18,8 @@ const LEAST_PART: f64 = 0.6;
 ///
 /// A URL may be of several closed kinds and is deferred for one of them. Such kinds share their
 /// samples: each has its part, by the number of its URLs, so that together these are a uniform draw
-/// from all.
+/// from all. A kind that has said something since it was first closed is not like the others: it
+/// has its own samples, and the others as many as before.
 pub fn next_draw<R: Rows>(rows: &mut R) -> Result<Option<Draw>, R::Error> {
     let closed = rows.suspicions()?.closed.clone();
     let mut ledgers = Vec::with_capacity(closed.len());
@@ -28,8 +29,9 @@ pub fn next_draw<R: Rows>(rows: &mut R) -> Result<Option<Draw>, R::Error> {
     let mut best: Option<((u64, u64), Draw)> = None;
     for (id, ledger) in &ledgers {
         let own = ledger.known();
+        let shares = ledger.found == 0;
         let others = ledgers.iter().filter(|(other, of)| {
-            other != id && (ledger.wider.contains(other) || of.wider.contains(id))
+            other != id && shares && (ledger.wider.contains(other) || of.wider.contains(id))
         });
         let (mut all, mut quiet) = (own, ledger.quiet_samples());
         for (_, other) in others {

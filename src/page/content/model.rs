@@ -3,8 +3,6 @@
 //! Every tree asks the same five questions of all blocks, so that it is a loop over columns without
 //! a branch. Sums are integers: the same block gets the same answer everywhere.
 
-use pulp::Arch;
-
 use super::features::{Columns, LANES, NAMES, Table};
 use super::model_trees::{LIKELIHOODS, START, TREES};
 
@@ -17,14 +15,8 @@ pub(super) const CERTAIN: u32 = 10_000;
 /// The likelihood that each block is content, in units of 1/[`CERTAIN`].
 pub(super) fn likelihoods(table: &Table) -> Vec<u32> {
     let mut odds = vec![[START; LANES]; table.parts.len()];
-    match Arch::new() {
-        #[cfg(target_arch = "x86_64")]
-        Arch::V3(simd) => simd.vectorize(shuffled::Adding {
-            simd,
-            parts: &table.parts,
-            odds: &mut odds,
-        }),
-        _ => add_odds(&table.parts, &mut odds),
+    if !shuffled::add_odds(&table.parts, &mut odds) {
+        add_odds(&table.parts, &mut odds);
     }
     let odds = odds.into_iter().flatten().take(table.rows);
     odds.map(likelihood).collect()
@@ -47,15 +39,80 @@ fn add_odds(parts: &[Columns], odds: &mut [[i32; LANES]]) {
     }
 }
 
-/// The same with AVX2, which looks up sixteen leaves at once.
+/// The same by instructions that look up sixteen leaves at once.
 #[cfg(target_arch = "x86_64")]
 mod shuffled {
-    use std::arch::x86_64::{__m128i, __m256i};
+    use std::arch::x86_64::{__m128i, __m256i, __m512i};
 
     use pulp::cast;
-    use pulp::x86::V3;
+    use pulp::x86::{V3, V4};
 
     use super::{Columns, LANES, TREES};
+    use crate::page::content::model_trees::Tree;
+
+    /// Adds what all trees answer to the odds of each block. Returns `false` if the processor has
+    /// no such instructions.
+    pub(super) fn add_odds(parts: &[Columns], odds: &mut [[i32; LANES]]) -> bool {
+        if let Some(simd) = V4::try_new() {
+            simd.vectorize(Adding { simd, parts, odds });
+        } else if let Some(simd) = V3::try_new() {
+            simd.vectorize(Adding { simd, parts, odds });
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// The addition with some instructions.
+    pub(super) struct Adding<'a, S> {
+        pub(super) simd: S,
+        pub(super) parts: &'a [Columns],
+        pub(super) odds: &'a mut [[i32; LANES]],
+    }
+
+    /// What a tree's questions are answered of each block: the index of a leaf.
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "it must be compiled into the dispatcher"
+    )]
+    fn answers(simd: V3, tree: &Tree, columns: &Columns) -> __m256i {
+        let V3 { avx, avx2, .. } = simd;
+        let mut answers = avx._mm256_setzero_si256();
+        for (bit, (feature, border)) in tree.questions.iter().enumerate() {
+            let column: __m256i = cast(columns[usize::from(*feature)]);
+            let is_above = avx2._mm256_cmpgt_epi16(column, avx._mm256_set1_epi16(*border));
+            let answer = avx2._mm256_and_si256(is_above, avx._mm256_set1_epi16(1 << bit));
+            answers = avx2._mm256_or_si256(answers, answer);
+        }
+        answers
+    }
+
+    /// With AVX-512, one instruction takes sixteen of 32 leaves.
+    impl pulp::NullaryFnOnce for Adding<'_, V4> {
+        type Output = ();
+
+        #[inline(always)]
+        #[expect(
+            clippy::inline_always,
+            reason = "it must be compiled into the dispatcher"
+        )]
+        fn call(self) {
+            let V4 {
+                avx512f, avx512bw, ..
+            } = self.simd;
+            for (columns, odds) in self.parts.iter().zip(self.odds) {
+                let mut sums: __m512i = cast(*odds);
+                for tree in &TREES {
+                    let answers = answers(*self.simd, tree, columns);
+                    let [first, last]: [__m256i; 2] = cast(tree.leaves);
+                    let found = avx512bw._mm256_permutex2var_epi16(first, answers, last);
+                    sums = avx512f._mm512_add_epi32(sums, avx512f._mm512_cvtepi16_epi32(found));
+                }
+                *odds = cast(sums);
+            }
+        }
+    }
 
     /// For each tree the lower bytes of its first and last 16 leaves, and the upper bytes of both.
     static LEAVES: [[[u8; 16]; 4]; TREES.len()] = {
@@ -74,14 +131,8 @@ mod shuffled {
         all
     };
 
-    /// Adds what all trees answer to the odds of each block.
-    pub(super) struct Adding<'a> {
-        pub(super) simd: V3,
-        pub(super) parts: &'a [Columns],
-        pub(super) odds: &'a mut [[i32; LANES]],
-    }
-
-    impl pulp::NullaryFnOnce for Adding<'_> {
+    /// With AVX2, one instruction takes a byte of sixteen of 16 leaves.
+    impl pulp::NullaryFnOnce for Adding<'_, V3> {
         type Output = ();
 
         #[inline(always)]
@@ -94,22 +145,13 @@ mod shuffled {
                 sse2,
                 ssse3,
                 sse4_1,
-                avx,
                 avx2,
                 ..
             } = self.simd;
             for (columns, odds) in self.parts.iter().zip(self.odds) {
                 let mut sums: [__m256i; 2] = cast(*odds);
                 for (tree, leaves) in TREES.iter().zip(&LEAVES) {
-                    let mut answers = avx._mm256_setzero_si256();
-                    for (bit, (feature, border)) in tree.questions.iter().enumerate() {
-                        let column: __m256i = cast(columns[usize::from(*feature)]);
-                        let is_above =
-                            avx2._mm256_cmpgt_epi16(column, avx._mm256_set1_epi16(*border));
-                        let answer =
-                            avx2._mm256_and_si256(is_above, avx._mm256_set1_epi16(1 << bit));
-                        answers = avx2._mm256_or_si256(answers, answer);
-                    }
+                    let answers = answers(self.simd, tree, columns);
                     // One byte for each block, whose fifth bit says which half of the leaves.
                     let [first, last]: [__m128i; 2] = cast(answers);
                     let answers = sse2._mm_packs_epi16(first, last);
@@ -132,6 +174,15 @@ mod shuffled {
                 *odds = cast(sums);
             }
         }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod shuffled {
+    use super::{Columns, LANES};
+
+    pub(super) fn add_odds(_: &[Columns], _: &mut [[i32; LANES]]) -> bool {
+        false
     }
 }
 
@@ -174,9 +225,26 @@ mod tests {
             for place in parts.iter_mut().flatten().flatten() {
                 *place = (value(2_400) as i16 - 1_200) / (1 + value(40) as i16);
             }
-            let mut odds = vec![[START; LANES]; parts.len()];
-            add_odds(&parts, &mut odds);
-            let expected: Vec<u32> = odds.into_iter().flatten().map(likelihood).collect();
+            let start = vec![[START; LANES]; parts.len()];
+            let mut expected = start.clone();
+            add_odds(&parts, &mut expected);
+            #[cfg(target_arch = "x86_64")]
+            {
+                use pulp::x86::{V3, V4};
+
+                let (mut by_v3, mut by_v4) = (start.clone(), start);
+                if let Some(simd) = V3::try_new() {
+                    let (parts, odds) = (&parts[..], &mut by_v3[..]);
+                    simd.vectorize(shuffled::Adding { simd, parts, odds });
+                    assert_eq!(by_v3, expected);
+                }
+                if let Some(simd) = V4::try_new() {
+                    let (parts, odds) = (&parts[..], &mut by_v4[..]);
+                    simd.vectorize(shuffled::Adding { simd, parts, odds });
+                    assert_eq!(by_v4, expected);
+                }
+            }
+            let expected: Vec<u32> = expected.into_iter().flatten().map(likelihood).collect();
             let found = likelihoods(&Table { rows, parts });
             assert_eq!(found, expected[..rows], "{rows}");
         }

@@ -364,7 +364,7 @@ impl Writer {
 }
 
 /// Whether all that a text has of ASCII is printable, with single spaces. May be wrong about a text
-/// that has `!` behind a space, and says then that it has not.
+/// that has `!` beside a space, and says then that it has not.
 ///
 /// Most texts are short, so those are read by few overlapping words, and not copied; of longer ones
 /// many bytes are looked at at once.
@@ -467,7 +467,7 @@ mod tests {
         #[test]
         fn what_is_even_is_written_as_it_is(text in "[ -~]{0,40}|[ a-c!\\x00\\x1f\\x7f\\n\u{e9}]{0,20}|[a-z]{1,9}( [a-z]{1,9}){0,9}( {0,2}|\\x7f)[a-z]{0,20}") {
             let is_simple = !text.contains(|c: char| c.is_ascii_control()) && !text.contains("  ");
-            if text.contains(" !") {
+            if text.contains(" !") || text.contains("! ") {
                 prop_assert!(is_simple || !is_even(text.as_bytes()));
             } else {
                 prop_assert_eq!(is_even(text.as_bytes()), is_simple);

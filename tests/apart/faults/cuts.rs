@@ -76,6 +76,7 @@ fn read_trace(trace: &Path, folder: &Path) -> Vec<Event> {
     let bytes = fs::read(trace).expect("it was traced");
     let mut reader = Reader(&bytes);
     let mut events = Vec::new();
+    let mut live = Tree::default();
     // Numbers of files are given away again by the file system.
     let (mut files, mut next) = (BTreeMap::<u64, usize>::new(), 0);
     while !reader.0.is_empty() {
@@ -88,7 +89,16 @@ fn read_trace(trace: &Path, folder: &Path) -> Vec<Event> {
         let other = within(reader.path(other)).unwrap_or_default();
         let data = reader.take(data).to_vec();
         let known = files.get(&inode).copied();
-        events.push(match (operation, known) {
+        // Who renames without the C library is found out when the file is synced: the engine does
+        // so with the file that names the list of a table's files.
+        if let (b's', Some(file)) = (operation, known)
+            && let Some(before) = live.name_of(file).filter(|before| **before != path)
+        {
+            let moved = Naming::Moved(before.clone(), path.clone());
+            live.apply(&moved);
+            events.push(Event::Naming(moved));
+        }
+        let event = match (operation, known) {
             (b'c', _) => {
                 files.insert(inode, next);
                 next += 1;
@@ -102,7 +112,11 @@ fn read_trace(trace: &Path, folder: &Path) -> Vec<Event> {
             (b'r', _) => Event::Naming(Naming::Moved(path, other)),
             (b'u', _) => Event::Naming(Naming::Removed(path)),
             _ => panic!("a record of {} that nothing explains", path.display()),
-        });
+        };
+        if let Event::Naming(naming) = &event {
+            live.apply(naming);
+        }
+        events.push(event);
     }
     events
 }

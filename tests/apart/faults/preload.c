@@ -7,7 +7,8 @@
  * FAULTS_TRACE     where changes are recorded; none are without it
  *
  * For 64-bit Linux. Calls that do not go through the C library, such as those of rustix (fallocate,
- * flock), pass unseen, and so does what is read through a mapping. */
+ * flock, rename), pass unseen, and so does what is read through a mapping. That a file was renamed
+ * so is seen when it is synced next: the record has the name it has then. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>

@@ -46,8 +46,9 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     check(&config, arguments.shards)?;
     warn_of_ignored_robots(&config, screen);
     let sources = arguments.seeds.sources()?;
-    let given = check_seeds(&sources, &config, screen)?;
-    if given == 0 {
+    let given = check_seeds(&sources, &config)?;
+    given.tell(screen);
+    if given.seeds == 0 {
         return Err(Failure::Usage {
             message: "no seeds given".to_owned(),
             hint: Some("give URLs, or a list with --seeds"),
@@ -72,7 +73,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let address = arguments.target.address();
     screen.say(&format!(
         "created: {}, {}, {} of each",
-        count(given, "seed"),
+        count(given.seeds, "seed"),
         count(arguments.shards.into(), "shard"),
         match arguments.copies {
             1 => "1 copy".to_owned(),

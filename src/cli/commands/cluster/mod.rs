@@ -6,6 +6,7 @@ mod create;
 mod mend;
 pub(in crate::cli::commands) mod names;
 mod place;
+mod retry;
 mod status;
 mod steer;
 pub(in crate::cli::commands) mod target;
@@ -46,6 +47,8 @@ pub(crate) enum Cluster {
     /// Add seeds
     #[command(subcommand)]
     Seeds(steer::Seeds),
+    /// Retry URLs that failed or were deferred, in all shards
+    Retry(retry::Arguments),
     /// Forget a worker that does not come back
     Forget(mend::Forget),
     /// Make a crawl known to an engine that has lost its data
@@ -118,6 +121,7 @@ pub(super) fn run(command: &Cluster, screen: &Screen) -> Result<(), Failure> {
         Cluster::Resume(arguments) => steer::resume(arguments),
         Cluster::Stop(arguments) => steer::stop(arguments),
         Cluster::Seeds(command) => steer::seeds(command),
+        Cluster::Retry(arguments) => retry::run(arguments),
         Cluster::Forget(arguments) => mend::forget(arguments),
         Cluster::Restore(arguments) => mend::restore(arguments),
     }

@@ -11,7 +11,7 @@ use super::{LimitFlags, PATIENCE, Target};
 use crate::broker::Broker;
 use crate::cli::Failure;
 use crate::cli::commands::crawl::SeedArguments;
-use crate::cli::output;
+use crate::cli::output::{self, Screen};
 use crate::cli::words::count;
 use crate::cluster::{self, ClusterStatus, Going, Limits, set_going, status};
 use crate::frontier::Seed;
@@ -192,9 +192,7 @@ pub(super) fn seeds(command: &Seeds) -> Result<(), Failure> {
     let (broker, _) = target.find()?;
     let all: Vec<Seed> = sources.seeds().collect::<Result<_, _>>()?;
     cluster::add_seeds(&*broker, all).map_err(|error| target.explain(error))?;
-    for line in given.in_words() {
-        output::say(&line);
-    }
+    given.tell(&Screen::new(false));
     let now = status(&broker, target.name(), PATIENCE);
     let now = now.map_err(|error| target.explain(error))?;
     tell(&now, &format!("added: {}", count(given.seeds, "seed")));

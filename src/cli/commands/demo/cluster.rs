@@ -15,6 +15,7 @@ use serde_json::json;
 
 use crate::broker::{Address, Broker, Nats};
 use crate::cli::output::{self, Screen};
+use crate::cli::words::shards;
 use crate::cli::{Failure, signals};
 use crate::cluster::{self, ClusterStatus, Going, NewCrawl, create, set_going};
 use crate::config;
@@ -220,7 +221,7 @@ impl Cluster {
             "{} of {CLUSTER_PAGES} pages were asked for: worker {KILLED} is killed, which owned \
              shards {}",
             web.asked().pages,
-            numbers(&lost)
+            shards(&lost, " and ")
         ))?;
         let is_owned = |now: &ClusterStatus| owned(now, KILLED).is_empty();
         let after = self.wait(story, "new owners", &is_owned)?;
@@ -336,11 +337,6 @@ fn start_worker(name: &str, directory: &Path, address: &Address) -> Result<Proce
     Ok(Process(child))
 }
 
-fn numbers(shards: &[u16]) -> String {
-    let numbers: Vec<String> = shards.iter().map(|it| format!("{it:02}")).collect();
-    numbers.join(" and ")
-}
-
 /// Says what came of it.
 fn report(
     story: &Story<'_>,
@@ -388,7 +384,7 @@ fn in_words(now: &ClusterStatus, asked: &Asked, lost: usize, directory: &Path) -
         let owned = owned(now, &worker.name);
         let owned = match owned.is_empty() {
             true => "nothing".to_owned(),
-            false => numbers(&owned),
+            false => shards(&owned, " and "),
         };
         let _ = writeln!(
             text,

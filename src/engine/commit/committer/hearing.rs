@@ -17,7 +17,7 @@ const MAX_RETURNED: u64 = 64;
 const MAX_HEARD: usize = 64;
 
 /// Compares documents that have come back with what stands before them, and takes in what
-/// others tell. What was heard before is passed over.
+/// others tell.
 pub(super) fn hear(
     committer: &mut Committer,
     heard: &Heard,
@@ -36,9 +36,7 @@ pub(super) fn hear(
         receipts.extend(take_back(committer, &documents, through, now)?);
         committer.pulse.beat();
     }
-    let publishing = &committer.exchange.publishing;
-    let is_next = heard.after <= publishing.heard() && publishing.heard() < heard.through;
-    if is_next {
+    if !heard.told.is_empty() {
         receipts.extend(take_told(committer, heard, now)?);
     }
     Ok(receipts)
@@ -85,7 +83,7 @@ fn take_told(committer: &mut Committer, heard: &Heard, now: Moment) -> Result<Ve
             Ok(())
         })?;
         if parts.peek().is_none() {
-            set.exchanged.telling.heard = Some(heard.through);
+            set.exchanged.telling.heard = Some((heard.after, heard.through, heard.mark));
         }
         receipts.extend(committer.write(set)?);
         committer.pulse.beat();

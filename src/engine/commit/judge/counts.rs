@@ -1,9 +1,13 @@
-//! The counters of a crawl, as first visits change them.
+//! The counters of a crawl, as visits change them.
 
 use crate::dedup::Verdict;
+use crate::engine::Error;
+use crate::engine::commit::Group;
 use crate::engine::commit::effects::Places;
+use crate::engine::learned::restless::compare_again;
 use crate::engine::visit::Judged;
-use crate::fetch::{Exchange, Failure, FailureClass};
+use crate::fetch::{Exchange, Failure, FailureClass, Outcome};
+use crate::frontier::Finding;
 use crate::rows::{Counters, SavedBytes};
 
 /// Counts a URL that is given up.
@@ -43,4 +47,20 @@ pub(super) fn count_saved(
     {
         *saved.entry(repeat.tier.name().to_owned()).or_default() += exchange.body.len() as u64;
     }
+}
+
+/// Counts a visit that looks for what has changed on a page.
+pub(super) fn count_checked(judged: &Judged<'_>, group: &mut Group<'_>) -> Result<(), Error> {
+    let finding = match &judged.analysed.fetched.outcome {
+        Outcome::Exchange(exchange) => {
+            group.set.state.counters.bytes += exchange.body.len() as u64;
+            match compare_again(judged, group)? {
+                true => Finding::Unchanged,
+                false => Finding::Changed,
+            }
+        }
+        Outcome::Failed(_) => Finding::Unreachable,
+    };
+    group.set.state.counters.revisits.add(&finding);
+    Ok(())
 }

@@ -1,11 +1,12 @@
-//! The seeds of a crawl: a list in the engine, to which any machine appends, and which every shard
-//! reads. Each of them knows in its own state how far it has read, so that a seed is admitted once
-//! by the shard that it belongs to, and comes into the scope of all.
+//! The list of a crawl: to it any machine appends seeds, and orders to put back what failed, and
+//! every shard reads all of it. Each of them knows in its own state how far it has read, so that a
+//! seed is admitted once by the shard that it belongs to, and comes into the scope of all.
 
 use serde::{Deserialize, Serialize};
 
 use super::rows::drawn;
 use crate::broker::{Broker, Error, Result};
+use crate::engine::RetryFilter;
 use crate::frontier::Seed;
 use crate::seeds::{parse, to_line};
 
@@ -18,7 +19,17 @@ const PART: usize = 1_000;
 /// Tries of an append that was not answered.
 const TRIES: u32 = 20;
 
-/// An entry of the list.
+/// What an entry of the list says.
+#[derive(Debug, PartialEq)]
+pub(super) enum Entry {
+    /// These are to be admitted.
+    Seeds(Vec<Seed>),
+    /// What failed like this is to be put back into the queues.
+    Retry(RetryFilter),
+}
+
+/// How an entry begins. Behind it may be a [`RetryFilter`], which a worker that knows of none does
+/// not read.
 #[derive(Serialize, Deserialize, PartialEq)]
 struct Part {
     /// By which whoever appends it knows it again.
@@ -38,7 +49,7 @@ pub(super) fn restore(broker: &dyn Broker, through: u64) -> Result<()> {
     create(broker)?;
     let mut last = end(broker)?;
     while last < through {
-        last = append(broker, last, Vec::new())?;
+        last = append(broker, last, &written(Vec::new(), None)?)?;
     }
     Ok(())
 }
@@ -60,29 +71,46 @@ pub fn add(broker: &dyn Broker, seeds: impl IntoIterator<Item = Seed>) -> Result
     for seed in seeds {
         lines.push(to_line(&seed));
         if lines.len() == PART {
-            last = append(broker, last, std::mem::take(&mut lines))?;
+            last = append(broker, last, &written(std::mem::take(&mut lines), None)?)?;
         }
     }
     match lines.is_empty() {
         true => Ok(last),
-        false => append(broker, last, lines),
+        false => append(broker, last, &written(lines, None)?),
     }
 }
 
-/// Appends an entry behind the one at `end`, or behind those that others have appended meanwhile.
-/// Returns its position.
-fn append(broker: &dyn Broker, mut end: u64, lines: Vec<String>) -> Result<u64> {
+/// Appends an order to put back what failed. Returns its position.
+///
+/// # Errors
+///
+/// What the engine says. Then it may have been appended; to order it again does no harm.
+pub(super) fn order(broker: &dyn Broker, filter: &RetryFilter) -> Result<u64> {
+    let entry = written(Vec::new(), Some(filter))?;
+    append(broker, end(broker)?, &entry)
+}
+
+/// Returns the bytes of an entry.
+fn written(lines: Vec<String>, filter: Option<&RetryFilter>) -> Result<Vec<u8>> {
     let part = Part {
         id: drawn()?,
         lines,
     };
-    let entry = postcard::to_stdvec(&part);
-    let entry = entry.map_err(|error| Error::Refused(format!("the seeds: {error}")))?;
+    let entry = postcard::to_stdvec(&part).and_then(|entry| match filter {
+        Some(filter) => postcard::to_extend(filter, entry),
+        None => Ok(entry),
+    });
+    entry.map_err(|error| Error::Refused(format!("an entry of the list: {error}")))
+}
+
+/// Appends an entry behind the one at `end`, or behind those that others have appended meanwhile.
+/// Returns its position.
+fn append(broker: &dyn Broker, mut end: u64, entry: &[u8]) -> Result<u64> {
     let mut tries = 0;
     // Behind the last whole entry that is known.
     let mut from = end;
     loop {
-        let error = match broker.append(LOG, end, &entry) {
+        let error = match broker.append(LOG, end, entry) {
             Ok(at) => return Ok(at),
             Err(error @ (Error::Moved | Error::Away(_))) => error,
             Err(error) => return Err(error),
@@ -111,19 +139,24 @@ fn append(broker: &dyn Broker, mut end: u64, lines: Vec<String>) -> Result<u64> 
     }
 }
 
-/// Returns the seeds of the entry behind a position, and its position; `None` at the end. What
-/// cannot be read is left out, and said.
-pub(super) fn after(broker: &dyn Broker, position: u64) -> Result<Option<(u64, Vec<Seed>)>> {
-    let Some((at, entry)) = broker.next(LOG, position)? else {
+/// Returns the entry behind a position, and its position; `None` at the end. What cannot be read is
+/// left out, and said.
+pub(super) fn after(broker: &dyn Broker, position: u64) -> Result<Option<(u64, Entry)>> {
+    let Some((at, bytes)) = broker.next(LOG, position)? else {
         return Ok(None);
     };
-    let lines = match postcard::from_bytes::<Part>(&entry) {
-        Ok(part) => part.lines,
-        Err(error) => {
-            tracing::warn!(at, %error, "seeds of the crawl cannot be read");
-            Vec::new()
-        }
-    };
+    let entry = read(&bytes).unwrap_or_else(|error| {
+        tracing::warn!(at, %error, "an entry of the crawl's list of seeds cannot be read");
+        Entry::Seeds(Vec::new())
+    });
+    Ok(Some((at, entry)))
+}
+
+fn read(bytes: &[u8]) -> postcard::Result<Entry> {
+    let (part, rest) = postcard::take_from_bytes::<Part>(bytes)?;
+    if !rest.is_empty() {
+        return postcard::from_bytes(rest).map(Entry::Retry);
+    }
     let seed = |line: &String| match parse(line) {
         Ok(seed) => Some(seed),
         Err(error) => {
@@ -131,7 +164,7 @@ pub(super) fn after(broker: &dyn Broker, position: u64) -> Result<Option<(u64, V
             None
         }
     };
-    Ok(Some((at, lines.iter().filter_map(seed).collect())))
+    Ok(Entry::Seeds(part.lines.iter().filter_map(seed).collect()))
 }
 
 #[cfg(test)]
@@ -144,8 +177,10 @@ mod tests {
 
     fn all(engine: &Memory) -> Vec<String> {
         let (mut position, mut found) = (0, Vec::new());
-        while let Some((at, seeds)) = after(engine, position).unwrap() {
-            found.extend(seeds.iter().map(to_line));
+        while let Some((at, entry)) = after(engine, position).unwrap() {
+            if let Entry::Seeds(seeds) = entry {
+                found.extend(seeds.iter().map(to_line));
+            }
             position = at;
         }
         found
@@ -163,8 +198,26 @@ mod tests {
         let lines = ["https://a.example/ depth=2 tag=news", "b.example"];
         let given: Vec<Seed> = lines.iter().map(|line| parse(line).unwrap()).collect();
         let at = add(&engine, given.clone()).unwrap();
-        assert_eq!(after(&engine, 0).unwrap(), Some((at, given)));
+        assert_eq!(after(&engine, 0).unwrap(), Some((at, Entry::Seeds(given))));
         assert_eq!(after(&engine, at).unwrap(), None);
+    }
+
+    #[test]
+    fn orders_stand_among_seeds_and_who_knows_none_reads_no_seeds() {
+        let engine = Memory::start(1_000);
+        create(&engine).unwrap();
+        let first = add(&engine, seeds(0, 1)).unwrap();
+        let filter = RetryFilter {
+            classes: vec!["dns".to_owned(), "timeout".to_owned()],
+            host: Some("a.example".parse().unwrap()),
+        };
+        let at = order(&engine, &filter).unwrap();
+        add(&engine, seeds(1, 1)).unwrap();
+        assert_eq!(after(&engine, first), Ok(Some((at, Entry::Retry(filter)))));
+        let (_, bytes) = engine.next(LOG, first).unwrap().unwrap();
+        let known = postcard::from_bytes::<Part>(&bytes).unwrap();
+        assert_eq!(known.lines, Vec::<String>::new());
+        assert_eq!(all(&engine).len(), 2);
     }
 
     fn fault() -> impl Strategy<Value = Fault> {
