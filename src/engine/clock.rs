@@ -9,7 +9,9 @@ use crate::frontier::Moment;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     start: Instant,
-    start_moment: Moment,
+    /// The time of day at the start, since 1970. To the nanosecond: a clock that counts on from a
+    /// truncated one would be late, and take what a server has just said for the future.
+    at_start: Duration,
 }
 
 impl Clock {
@@ -18,25 +20,29 @@ impl Clock {
         reason = "the one place where the time of day is read"
     )]
     pub(crate) fn start() -> Self {
-        let since_1970 = SystemTime::now()
+        // First, so that a delay between the two makes no clock that is late either.
+        let start = Instant::now();
+        let at_start = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
-        Self {
-            start: Instant::now(),
-            start_moment: Moment::default().plus(since_1970),
-        }
+        Self { start, at_start }
     }
 
     /// Returns a clock whose moments are those of this one, and that counts from now on.
     pub(crate) fn going_on(&self) -> Self {
+        let start = Instant::now();
         Self {
-            start: Instant::now(),
-            start_moment: self.now(),
+            start,
+            at_start: self.at_start + start.duration_since(self.start),
         }
     }
 
     pub(crate) fn now(&self) -> Moment {
-        self.start_moment.plus(self.start.elapsed())
+        self.moment(Instant::now())
+    }
+
+    fn moment(&self, instant: Instant) -> Moment {
+        Moment::default().plus(self.at_start + instant.duration_since(self.start))
     }
 
     /// Returns the current time, rounded up to a full millisecond: what has ended by now had ended
@@ -56,6 +62,24 @@ impl Clock {
     /// Returns the instant of a moment, to sleep until it. Moments are truncated to milliseconds,
     /// so the instant after one is never early.
     pub(crate) fn instant(&self, moment: Moment) -> Instant {
-        self.start + self.start_moment.until(moment) + Duration::from_millis(1)
+        let since_1970 = Moment::default().until(moment);
+        self.start + since_1970.saturating_sub(self.at_start) + Duration::from_millis(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_starts_within_a_millisecond_is_not_late() {
+        let clock = Clock {
+            start: Instant::now(),
+            at_start: Duration::from_micros(1_900),
+        };
+        let after = |micros| clock.start + Duration::from_micros(micros);
+        assert_eq!(clock.moment(after(99)), Moment(1));
+        assert_eq!(clock.moment(after(100)), Moment(2));
+        assert_eq!(clock.instant(Moment(2)), after(1_100));
     }
 }

@@ -124,11 +124,15 @@ fn a_directory_is_made_from_another_while_that_goes_on() {
     // It goes on where it was when it is killed.
     let mut copy = copying(&workers[1], &engine);
     assert_eq!(copy.wish(), (id, next));
+    // It is not over before these are given.
+    web.hold_after(30);
+    let before = web.requests().len();
     let crawling = thread::spawn(move || run(crawl, Some(60)));
-    assert!(web.wait_for_requests(60, PATIENCE), "it goes on");
+    assert!(web.wait_for_requests(before + 30, PATIENCE), "it goes on");
     for _ in 0..4 {
         give(&mut source, &mut copy);
     }
+    web.release();
     crawling.join().expect("no panic");
     let (id, next) = copy.wish();
     assert!(source.chunk(id, &next).is_err(), "the crawl is over");
@@ -148,6 +152,7 @@ fn a_directory_is_made_from_another_while_that_goes_on() {
     give(&mut source, &mut copy);
     let (begun_again, _) = copy.wish();
     assert_ne!(begun_again, id);
+    web.hold_after(30);
     let crawling = thread::spawn(move || run(crawl, Some(40)));
     let mut parts = 0;
     loop {
@@ -165,6 +170,7 @@ fn a_directory_is_made_from_another_while_that_goes_on() {
     }
     drop(copy);
     assert!(parts > 18, "{parts}");
+    web.release();
     crawling.join().expect("no panic");
     follow(&workers[1], &engine).expect("it follows");
     assert_eq!(rows(&workers[0]), rows(&workers[1]));
