@@ -31,6 +31,9 @@ const CARRIED_SAMPLES: u32 = 24;
 /// each sample from which it may have no end.
 const MEMORY: f32 = 32.0;
 const GROWING: f32 = 0.25;
+/// Number of samples from which on that is known, however many URLs a kind got before them:
+/// `MEMORY * ln(1 / GROWING)` and some more.
+const GROWTH_KNOWN: u32 = 48;
 /// Number of URLs that are left of a kind up to which it is visited whole if it has an end.
 const MAX_FINITE: u64 = 5_000;
 /// Number of samples taken while other URLs of the host wait, since one last said something.
@@ -99,7 +102,9 @@ pub struct Ledger {
     pub quiet: [u32; 2],
     /// Number of these samples that were pages, and no copies of others.
     pages: u32,
-    /// Number of URLs that were deferred of late, the older ones counting less with each sample.
+    /// Number of URLs that were deferred of late, the older ones counting less with each sample; at
+    /// most [`MEMORY`], which is what one for each sample comes to. A kind of which many were found
+    /// at once, as on an index, is not taken for one that grows.
     growth: f32,
     /// Number of visits that said nothing and were no samples, since one last said something.
     passed: u32,
@@ -301,12 +306,12 @@ impl Ledger {
     pub fn sample_said_nothing(&mut self, stratum: Stratum, is_page: bool) {
         self.sampled += 1;
         self.pages += u32::from(is_page);
-        self.growth *= 1.0 - 1.0 / MEMORY;
         self.stay_quiet(stratum);
     }
 
     /// Counts a sample of this kind, or of a wider one that is of this kind too.
     pub fn stay_quiet(&mut self, stratum: Stratum) {
+        self.growth *= 1.0 - 1.0 / MEMORY;
         self.quiet[stratum.index()] += 1;
     }
 
@@ -368,7 +373,7 @@ impl Ledger {
     /// Counts a URL of the kind that is suspected, and says what becomes of it.
     pub fn defer(&mut self, stratum: Stratum, part: u32, url: &str) -> Deferral {
         self.deferred += 1;
-        self.growth += 1.0;
+        self.growth = (self.growth + 1.0).min(MEMORY);
         self.is_mixed |= *self.part.get_or_insert(part) != part;
         if self.example.is_empty() {
             url.clone_into(&mut self.example);
@@ -431,13 +436,14 @@ impl Ledger {
         let of_good = enough_good.saturating_sub(quiet_good);
         let of_poor = enough_poor.saturating_sub(quiet_poor);
         // What leads nowhere further has an end: it is visited, last of all, if it is no copy. Of
-        // copies too, if no more are left than were samples: to leave these would spare little.
-        let most = match are_pages {
-            true => MAX_FINITE,
-            false => u64::from(quiet),
+        // copies too, if no more are left than were samples: to leave these would spare little. So
+        // few are visited also while nobody can tell yet whether there is an end.
+        let is_little = good + poor <= u64::from(quiet);
+        let ends = match self.growth < MEMORY * GROWING {
+            true => is_little || are_pages && good + poor <= MAX_FINITE,
+            false => is_little && quiet < GROWTH_KNOWN,
         };
-        let is_finite = self.growth < MEMORY * GROWING && good + poor <= most;
-        let [of_good, of_poor] = match good + poor <= u64::from(rest) || is_finite {
+        let [of_good, of_poor] = match good + poor <= u64::from(rest) || ends {
             true => self.left,
             false => [of_good, of_poor].map(u64::from),
         };
@@ -558,6 +564,51 @@ mod tests {
         assert_eq!(draw(closed(300, 172), false, 0), [300, 172]);
         assert_eq!(draw(closed(236 + 237, 0), false, 0), [236, 0]);
         assert!(draw(closed(200, 0), false, 1).iter().sum::<u64>() < 300);
+    }
+
+    /// Pages of a language that are copies, most of which an index lists at once: a kind that has
+    /// its part of the samples of all such pages.
+    #[test]
+    fn what_was_found_at_once_does_not_grow() {
+        let mut ledger = closed(0, 0);
+        for n in 0..100 {
+            // No early samples.
+            ledger.deferred = 4;
+            let deferral = ledger.defer(Stratum::Good, 0, &format!("/de/mod/{n}.html"));
+            assert_eq!(deferral, Deferral::Row);
+        }
+        let mut drawn = 0;
+        while let Some((stratum, _)) = ledger.next_stratum((0.3, 12)) {
+            ledger.drawn(stratum, 1);
+            // Every other one was drawn from among those of a wider kind.
+            match drawn % 2 {
+                0 => ledger.sample_said_nothing(stratum, false),
+                _ => ledger.stay_quiet(stratum),
+            }
+            drawn += 1;
+        }
+        assert_eq!(drawn, 100);
+    }
+
+    #[test]
+    fn little_is_left_only_of_what_grows() {
+        let shared = |mut ledger: Ledger, grow: u64| {
+            let mut drawn = 0;
+            while let Some((stratum, _)) = ledger.next_stratum((0.01, 12)) {
+                ledger.drawn(stratum, 1);
+                ledger.sample_said_nothing(stratum, false);
+                drawn += 1;
+                for _ in 0..grow {
+                    ledger.deferred = 4;
+                    ledger.defer(Stratum::Poor, 0, "u");
+                }
+            }
+            drawn
+        };
+        assert_eq!(shared(closed(13, 1), 0), 14);
+        // One link to the next page on each.
+        assert_eq!(shared(closed(0, 1), 1), GROWTH_KNOWN);
+        assert_eq!(shared(closed(100, 0), 0), 12);
     }
 
     #[test]
