@@ -105,6 +105,8 @@ enum Failure {
     Control(client::Error),
     /// Another process has the address that the console is to listen on, or nobody can have it.
     Taken(String),
+    /// Another process has what was given.
+    InUse(String),
     /// Arguments, configuration or seeds are invalid; the hint says what would help.
     Usage {
         message: String,
@@ -174,7 +176,9 @@ impl Failure {
     /// What went wrong, for whoever reads no terminal.
     fn in_words(&self) -> String {
         match self {
-            Self::Usage { message, .. } | Self::Taken(message) => message.clone(),
+            Self::Usage { message, .. } | Self::Taken(message) | Self::InUse(message) => {
+                message.clone()
+            }
             Self::Engine(error) => output::chain(error),
             Self::Control(error) => output::chain(error),
             Self::Io(error) => format!("{error:#}"),
@@ -207,6 +211,7 @@ fn report(failure: &Failure) -> Exit {
             (message.clone(), Exit::Usage)
         }
         Failure::Taken(message) => (message.clone(), Exit::Directory),
+        Failure::InUse(message) => (message.clone(), Exit::InUse),
         Failure::Engine(error) if error.is_full_disk() => {
             hints.push("free some space and run the same command again: it resumes where it stopped, and no committed data is lost");
             (

@@ -1,7 +1,7 @@
 //! Files in the directory of a worker, besides its shards.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -36,6 +36,52 @@ impl Called {
     }
 }
 
+/// The directory of a worker, which no other process has until this is dropped.
+#[derive(Debug)]
+pub(super) struct Taken {
+    _lock: File,
+}
+
+/// Why a directory cannot be taken.
+#[derive(Debug)]
+pub(super) enum NotTaken {
+    /// Another process has it: the one with this number, if that is known.
+    InUse(Option<u32>),
+    /// It cannot be written.
+    Io(io::Error),
+}
+
+impl Taken {
+    /// Name of the file.
+    const FILE: &str = "lock";
+
+    /// Takes a directory, which is made if it is not there.
+    pub(super) fn take(directory: &Path) -> Result<Self, NotTaken> {
+        fs::create_dir_all(directory).map_err(NotTaken::Io)?;
+        let mut options = File::options();
+        options.create(true).truncate(false).read(true).write(true);
+        let lock = options.open(directory.join(Self::FILE));
+        let mut lock = lock.map_err(NotTaken::Io)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                let holder = lock.read_to_string(&mut text).ok();
+                let holder = holder.and_then(|_| text.trim().parse().ok());
+                return Err(NotTaken::InUse(holder));
+            }
+            Err(TryLockError::Error(error)) => return Err(NotTaken::Io(error)),
+        }
+        let number = format!("{}\n", std::process::id());
+        let written = lock
+            .set_len(0)
+            .and_then(|()| lock.rewind())
+            .and_then(|()| lock.write_all(number.as_bytes()));
+        written.map_err(NotTaken::Io)?;
+        Ok(Self { _lock: lock })
+    }
+}
+
 /// Reads a file; `None` if it is not there.
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
     let json = match fs::read(path) {
@@ -66,6 +112,21 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_process_at_a_time_has_a_directory() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("w1");
+        let taken = Taken::take(&directory).unwrap();
+        let own = Some(std::process::id());
+        let second = Taken::take(&directory);
+        assert!(matches!(second, Err(NotTaken::InUse(holder)) if holder == own));
+        drop(taken);
+        Taken::take(&directory).unwrap();
+        fs::write(place.path().join("file"), "").unwrap();
+        let no_directory = Taken::take(&place.path().join("file"));
+        assert!(matches!(no_directory, Err(NotTaken::Io(_))));
+    }
 
     #[test]
     fn a_directory_keeps_what_its_worker_is_called() {

@@ -6,6 +6,7 @@
 //! hosts that nobody else visits.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::thread;
 use std::time::Duration;
 
 use super::assignment::{ranking, wish};
@@ -131,6 +132,18 @@ pub(super) struct Known {
     pub(super) age: Option<Duration>,
     /// Whether it is taken for alive.
     pub(super) is_alive: bool,
+}
+
+/// Whether a process speaks under a name now: for two beats it is listened to, unless nobody ever
+/// did or the last one has said that it ends.
+pub(super) fn speaks(rows: &Rows, name: &str, beat: Duration) -> Result<bool> {
+    let (version, last) = rows.beat(name)?;
+    if version == 0 || last.is_leaving {
+        return Ok(false);
+    }
+    thread::sleep(2 * beat);
+    let (now, _) = rows.beat(name)?;
+    Ok(now != version)
 }
 
 impl Membership {

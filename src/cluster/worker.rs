@@ -15,9 +15,9 @@ use super::bulletins::{BULLETINS, Filling};
 use super::copies::{Copies, NO_COPY};
 use super::exchange::Board;
 use super::forget::{Lost, lost};
-use super::kept::Called;
+use super::kept::{Called, NotTaken, Taken};
 use super::list;
-use super::membership::{Having, Membership, Orders, Times};
+use super::membership::{Having, Membership, Orders, Times, speaks};
 use super::portion::part;
 use super::rows::{Rows, patiently};
 use super::status::{Facts, ended, stands};
@@ -69,10 +69,23 @@ pub enum Error {
     #[error("the engine of the cluster: {0}")]
     Engine(#[from] broker::Error),
     /// Another process has its name.
-    #[error("another process runs as worker {0}; give each a name of its own")]
+    #[error("another process runs as worker {0}; give each a name of its own with --name")]
     Name(String),
+    /// Another process has its directory.
+    #[error(
+        "the directory {} is in use by another worker{}; give each a directory of its own with \
+         --data-dir",
+        path.display(),
+        holder.map(|it| format!(", process {it}")).unwrap_or_default()
+    )]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+        /// The process, if it is known.
+        holder: Option<u32>,
+    },
     /// Its directory cannot be written.
-    #[error("{path}: {source}")]
+    #[error("cannot use the directory {path}")]
     Directory {
         /// The directory.
         path: PathBuf,
@@ -86,7 +99,7 @@ pub enum Error {
     #[error("the library: {0}")]
     Library(Box<engine::Error>),
     /// A shard cannot be crawled.
-    #[error("shard {shard:02}: {source}")]
+    #[error("shard {shard:02}")]
     Shard {
         /// Its number.
         shard: u16,
@@ -131,6 +144,7 @@ pub struct Worker {
     rate: Rate,
     view: WorkerView,
     filling: Filling,
+    _taken: Taken,
 }
 
 impl Worker {
@@ -138,13 +152,28 @@ impl Worker {
     ///
     /// # Errors
     ///
-    /// [`Error::Engine`] if the engine does not answer for half a minute; [`Error::Directory`] if
-    /// the directory cannot be written.
+    /// [`Error::InUse`] if another process has the directory, and [`Error::Name`] if one has the
+    /// name: both are left alone. [`Error::Engine`] if the engine does not answer for half a
+    /// minute; [`Error::Directory`] if the directory cannot be written.
     pub fn join(
         broker: Arc<dyn Broker>,
         mut options: WorkerOptions,
         stop: &StopHandle,
     ) -> Result<Self, Error> {
+        let taken = Taken::take(&options.directory).map_err(|why| match why {
+            NotTaken::InUse(holder) => Error::InUse {
+                path: options.directory.clone(),
+                holder,
+            },
+            NotTaken::Io(source) => Error::Directory {
+                path: options.directory.clone(),
+                source,
+            },
+        })?;
+        let rows = Rows::new(Arc::clone(&broker));
+        if patiently(stop, || speaks(&rows, &options.name, options.times.beat))? {
+            return Err(Error::Name(options.name));
+        }
         let called = Called {
             name: options.name.clone(),
             machine: options.machine.clone(),
@@ -181,6 +210,7 @@ impl Worker {
         let filling = filling.map_err(|error| Error::Library(Box::new(error)))?;
         Ok(Self {
             filling,
+            _taken: taken,
             membership,
             options,
             broker,

@@ -358,7 +358,8 @@ pub fn refuse_logged(store: &dyn Store) -> Result<()> {
     match place(store)? {
         None => Ok(()),
         Some(_) => Err(refused(
-            "commits go into it before they go into this directory; run the crawl with it",
+            "commits go into it before they go into this directory, a shard of a crawl of several \
+             workers; `gleaner worker` goes on with it",
         )),
     }
 }

@@ -209,7 +209,10 @@ pub(crate) fn a_worker_that_was_taken_over_commits_nothing() {
     let settings = place.file("settings.toml", SETTINGS);
     let without = place.start(&[&world.seed, "--config", &settings]).end();
     assert_eq!(without.code, 1, "{without:#?}");
-    without.says(&["commits go into it before they go into this directory"]);
+    without.says(&[
+        "commits go into it before they go into this directory",
+        "`gleaner worker` goes on with it",
+    ]);
 }
 
 /// Asks again while there is no answer, as while a log has no leader.

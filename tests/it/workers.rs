@@ -80,10 +80,32 @@ impl<'a> Cluster<'a> {
 
     /// Starts a worker that goes by other times.
     pub(crate) fn start_by(&self, name: &str, times: Times) -> Running {
+        let engine = Arc::new(self.engine.connect());
+        let stop = StopHandle::new();
+        let worker = self.join((name, name), times, &engine, &stop);
+        let worker = worker.expect("it can join");
+        let view = worker.view();
+        let own = stop.clone();
+        Running {
+            stop,
+            engine,
+            view,
+            thread: thread::spawn(move || worker.run(&own)),
+        }
+    }
+
+    /// Has a worker join that has this name and this directory.
+    fn join(
+        &self,
+        (name, directory): (&str, &str),
+        times: Times,
+        engine: &Arc<Memory>,
+        stop: &StopHandle,
+    ) -> Result<Worker, WorkerError> {
         let options = WorkerOptions {
             name: name.to_owned(),
             machine: name.to_owned(),
-            directory: self.place.join(name),
+            directory: self.place.join(directory),
             crawl_name: "test".to_owned(),
             terms: self.terms.clone(),
             times,
@@ -93,18 +115,7 @@ impl<'a> Cluster<'a> {
             console: None,
             library: 1_000_000,
         };
-        let engine = Arc::new(self.engine.connect());
-        let broker = Arc::clone(&engine) as Arc<dyn Broker>;
-        let stop = StopHandle::new();
-        let worker = Worker::join(broker, options, &stop).expect("it can join");
-        let view = worker.view();
-        let own = stop.clone();
-        Running {
-            stop,
-            engine,
-            view,
-            thread: thread::spawn(move || worker.run(&own)),
-        }
+        Worker::join(Arc::clone(engine) as Arc<dyn Broker>, options, stop)
     }
 
     /// What the workers of these names have fetched, each URL as often as they have.
@@ -332,6 +343,44 @@ fn what_failed_in_any_shard_is_put_back() {
         (counts(first), counts(second)),
         (HOSTS as u64, HOSTS as u64)
     );
+}
+
+/// Whoever starts a worker once more, in its directory or under its name, is refused, and the worker
+/// goes on as if nobody had.
+#[test]
+fn a_worker_that_runs_is_not_started_again() {
+    let hosts = ClusterOptions {
+        hosts: HOSTS,
+        pages_per_host: 10,
+        seed: 31,
+    };
+    let web = Web::start_at(NET, cluster_web(hosts, &simhash).0);
+    let place = tempfile::tempdir().expect("there is a directory for temporary files");
+    let expected = alone(&place.path().join("alone"), &web);
+    let cluster = Cluster::new(place.path(), [web.url(0, "/")]);
+    web.hold_after(30);
+    let first = cluster.start("a");
+    assert!(web.wait_for_requests(30, PATIENCE), "it begins");
+    let again = |name, directory| {
+        let engine = Arc::new(cluster.engine.connect());
+        cluster.join((name, directory), TIMES, &engine, &StopHandle::new())
+    };
+    let own = Some(std::process::id());
+    for name in ["a", "b"] {
+        let refused = again(name, "a").err();
+        let is_refused =
+            matches!(refused, Some(WorkerError::InUse { holder, .. }) if holder == own);
+        assert!(is_refused, "{refused:?}");
+    }
+    let refused = again("a", "b").err();
+    assert!(matches!(refused, Some(WorkerError::Name(_))), "{refused:?}");
+    web.release();
+    first.end();
+    let found = cluster.fetched(&["a"]);
+    assert_eq!(pages(&found), pages(&expected));
+    check_times(&found, &expected);
+    // Both are free again.
+    again("a", "a").expect("it can join");
 }
 
 /// A crawl that people hold makes no requests; a worker that is drained gives all away and stays;

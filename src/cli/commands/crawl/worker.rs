@@ -13,7 +13,7 @@ use crate::cli::commands::config::{self, SettingFlags};
 use crate::cli::output::Screen;
 use crate::cli::words::count;
 use crate::cli::{Failure, help, signals};
-use crate::cluster::{Going, LOG_MAX, Times, Worker, WorkerOptions, enter};
+use crate::cluster::{Going, LOG_MAX, Times, Worker, WorkerError, WorkerOptions, enter};
 use crate::config::{Span, Unlike, joined};
 use crate::console::Sharing;
 use crate::engine::{Failpoint, StopHandle};
@@ -118,7 +118,7 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> R
         console: console.as_ref().map(|it| it.place().to_owned()),
         library: arguments.library,
     };
-    let worker = Worker::join(broker, options, &stop).map_err(anyhow::Error::from)?;
+    let worker = Worker::join(broker, options, &stop).map_err(failed)?;
     let view = worker.view();
     if let Some(console) = &console {
         console.show_worker(Sharing {
@@ -131,7 +131,7 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> R
     screen.say(&format!(
         "worker {name} of {address}; `gleaner cluster status {address}` shows all"
     ));
-    worker.run(&stop).map_err(anyhow::Error::from)?;
+    worker.run(&stop).map_err(failed)?;
     if let Some(now) = view.status() {
         let pages = count(now.sum.pages, "page");
         screen.say(&match (now.is_over, now.going) {
@@ -141,4 +141,11 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> R
         });
     }
     Ok(())
+}
+
+fn failed(error: WorkerError) -> Failure {
+    match error {
+        WorkerError::InUse { .. } | WorkerError::Name(_) => Failure::InUse(error.to_string()),
+        error => anyhow::Error::from(error).into(),
+    }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::cli::output::resting;
 use crate::cli::words::{count, size, time};
+use crate::cluster::Called;
 use crate::engine::{Limit, Status};
 use crate::inspect::StatusNow;
 
@@ -45,7 +46,6 @@ pub(super) fn lines(now: &StatusNow, directory: &Path) -> String {
 fn state(now: &StatusNow, directory: &Path) -> String {
     let status = &now.status;
     let queued = status.counters.queued;
-    let directory = directory.display();
     match (status.running, queued) {
         (true, _) if status.time.is_empty() => "running, just started".to_owned(),
         (true, _) => {
@@ -64,8 +64,25 @@ fn state(now: &StatusNow, directory: &Path) -> String {
             )
         }
         (false, 0) => "not running: nothing is left to fetch".to_owned(),
-        (false, _) => format!("not running: `gleaner crawl --data-dir {directory}` goes on"),
+        (false, _) => match worker_of(directory) {
+            Some(worker) => format!(
+                "not running: a shard of a crawl of several workers, with which `gleaner worker \
+                 ADDRESS --data-dir {}` goes on, or another worker",
+                worker.display()
+            ),
+            None => {
+                let directory = directory.display();
+                format!("not running: `gleaner crawl --data-dir {directory}` goes on")
+            }
+        },
     }
+}
+
+/// Returns the directory of the worker whose shard is in this directory, if it is one.
+fn worker_of(directory: &Path) -> Option<&Path> {
+    let worker = directory.parent()?.parent()?;
+    let called = Called::of(worker).ok().flatten();
+    called.is_some().then_some(worker)
 }
 
 /// What waits, and how long it takes at the rate of the last minute. That is the least: pages lead
@@ -112,12 +129,28 @@ fn held(status: &Status) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::engine::HeldHost;
     use crate::inspect::{DiskUse, LastError};
 
     fn check(now: &StatusNow, expected: &str) {
         assert_eq!(lines(now, Path::new("crawl")), expected);
+    }
+
+    #[test]
+    fn a_shard_goes_on_with_its_worker() {
+        let place = tempfile::tempdir().unwrap();
+        let worker = place.path().join("w1");
+        fs::create_dir_all(&worker).unwrap();
+        let called = "{\"name\":\"w1\",\"machine\":\"m\"}";
+        fs::write(worker.join("worker.json"), called).unwrap();
+        let mut now = StatusNow::default();
+        now.status.counters.queued = 1;
+        let told = lines(&now, &worker.join("shards").join("07"));
+        let command = format!("`gleaner worker ADDRESS --data-dir {}`", worker.display());
+        assert!(told.contains(&command), "{told}");
     }
 
     #[test]
