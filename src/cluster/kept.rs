@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -42,13 +42,30 @@ pub(super) struct Taken {
     _lock: File,
 }
 
-/// Why a directory cannot be taken.
-#[derive(Debug)]
-pub(super) enum NotTaken {
-    /// Another process has it: the one with this number, if that is known.
-    InUse(Option<u32>),
+/// Why a worker cannot have a directory.
+#[derive(Debug, thiserror::Error)]
+pub enum NotTaken {
+    /// Another process has it.
+    #[error(
+        "the directory {} is in use by another worker{}; give each a directory of its own with \
+         --data-dir",
+        path.display(),
+        holder.map(|it| format!(", process {it}")).unwrap_or_default()
+    )]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+        /// The process, if it is known.
+        holder: Option<u32>,
+    },
     /// It cannot be written.
-    Io(io::Error),
+    #[error("cannot use the directory {path}")]
+    Io {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: io::Error,
+    },
 }
 
 impl Taken {
@@ -57,27 +74,33 @@ impl Taken {
 
     /// Takes a directory, which is made if it is not there.
     pub(super) fn take(directory: &Path) -> Result<Self, NotTaken> {
-        fs::create_dir_all(directory).map_err(NotTaken::Io)?;
+        let failed = |source| NotTaken::Io {
+            path: directory.to_owned(),
+            source,
+        };
+        fs::create_dir_all(directory).map_err(failed)?;
         let mut options = File::options();
         options.create(true).truncate(false).read(true).write(true);
         let lock = options.open(directory.join(Self::FILE));
-        let mut lock = lock.map_err(NotTaken::Io)?;
+        let mut lock = lock.map_err(failed)?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
-                let holder = lock.read_to_string(&mut text).ok();
-                let holder = holder.and_then(|_| text.trim().parse().ok());
-                return Err(NotTaken::InUse(holder));
+                let read = lock.read_to_string(&mut text).ok();
+                return Err(NotTaken::InUse {
+                    path: directory.to_owned(),
+                    holder: read.and_then(|_| text.trim().parse().ok()),
+                });
             }
-            Err(TryLockError::Error(error)) => return Err(NotTaken::Io(error)),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
         let number = format!("{}\n", std::process::id());
         let written = lock
             .set_len(0)
             .and_then(|()| lock.rewind())
             .and_then(|()| lock.write_all(number.as_bytes()));
-        written.map_err(NotTaken::Io)?;
+        written.map_err(failed)?;
         Ok(Self { _lock: lock })
     }
 }
@@ -120,12 +143,12 @@ mod tests {
         let taken = Taken::take(&directory).unwrap();
         let own = Some(std::process::id());
         let second = Taken::take(&directory);
-        assert!(matches!(second, Err(NotTaken::InUse(holder)) if holder == own));
+        assert!(matches!(second, Err(NotTaken::InUse { holder, .. }) if holder == own));
         drop(taken);
         Taken::take(&directory).unwrap();
         fs::write(place.path().join("file"), "").unwrap();
         let no_directory = Taken::take(&place.path().join("file"));
-        assert!(matches!(no_directory, Err(NotTaken::Io(_))));
+        assert!(matches!(no_directory, Err(NotTaken::Io { .. })));
     }
 
     #[test]

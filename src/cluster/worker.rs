@@ -71,19 +71,9 @@ pub enum Error {
     /// Another process has its name.
     #[error("another process runs as worker {0}; give each a name of its own with --name")]
     Name(String),
-    /// Another process has its directory.
-    #[error(
-        "the directory {} is in use by another worker{}; give each a directory of its own with \
-         --data-dir",
-        path.display(),
-        holder.map(|it| format!(", process {it}")).unwrap_or_default()
-    )]
-    InUse {
-        /// The directory.
-        path: PathBuf,
-        /// The process, if it is known.
-        holder: Option<u32>,
-    },
+    /// It cannot have its directory.
+    #[error(transparent)]
+    NotTaken(#[from] NotTaken),
     /// Its directory cannot be written.
     #[error("cannot use the directory {path}")]
     Directory {
@@ -152,7 +142,7 @@ impl Worker {
     ///
     /// # Errors
     ///
-    /// [`Error::InUse`] if another process has the directory, and [`Error::Name`] if one has the
+    /// [`NotTaken::InUse`] if another process has the directory, and [`Error::Name`] if one has the
     /// name: both are left alone. [`Error::Engine`] if the engine does not answer for half a
     /// minute; [`Error::Directory`] if the directory cannot be written.
     pub fn join(
@@ -160,16 +150,7 @@ impl Worker {
         mut options: WorkerOptions,
         stop: &StopHandle,
     ) -> Result<Self, Error> {
-        let taken = Taken::take(&options.directory).map_err(|why| match why {
-            NotTaken::InUse(holder) => Error::InUse {
-                path: options.directory.clone(),
-                holder,
-            },
-            NotTaken::Io(source) => Error::Directory {
-                path: options.directory.clone(),
-                source,
-            },
-        })?;
+        let taken = Taken::take(&options.directory)?;
         let rows = Rows::new(Arc::clone(&broker));
         if patiently(stop, || speaks(&rows, &options.name, options.times.beat))? {
             return Err(Error::Name(options.name));

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use gleaner::broker::{Broker, Memory};
 use gleaner::cluster::{
-    ClusterStatus, Going, LOG_MAX, NewCrawl, Terms, Times, Worker, WorkerError, WorkerOptions,
-    WorkerView, add_seeds, create, drain, retried, retry, set_going,
+    ClusterStatus, Going, LOG_MAX, NewCrawl, NotTaken, Terms, Times, Worker, WorkerError,
+    WorkerOptions, WorkerView, add_seeds, create, drain, retried, retry, set_going,
 };
 use gleaner::engine::RetryFilter;
 use gleaner::frontier::Seed;
@@ -345,8 +345,8 @@ fn what_failed_in_any_shard_is_put_back() {
     );
 }
 
-/// Whoever starts a worker once more, in its directory or under its name, is refused, and the worker
-/// goes on as if nobody had.
+/// Whoever starts a worker once more, in its directory or under its name, is refused, and the
+/// worker goes on as if nobody had.
 #[test]
 fn a_worker_that_runs_is_not_started_again() {
     let hosts = ClusterOptions {
@@ -367,10 +367,11 @@ fn a_worker_that_runs_is_not_started_again() {
     };
     let own = Some(std::process::id());
     for name in ["a", "b"] {
-        let refused = again(name, "a").err();
-        let is_refused =
-            matches!(refused, Some(WorkerError::InUse { holder, .. }) if holder == own);
-        assert!(is_refused, "{refused:?}");
+        let by = match again(name, "a").err() {
+            Some(WorkerError::NotTaken(NotTaken::InUse { holder, .. })) => holder,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(by, own);
     }
     let refused = again("a", "b").err();
     assert!(matches!(refused, Some(WorkerError::Name(_))), "{refused:?}");

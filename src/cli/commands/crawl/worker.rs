@@ -13,7 +13,7 @@ use crate::cli::commands::config::{self, SettingFlags};
 use crate::cli::output::Screen;
 use crate::cli::words::count;
 use crate::cli::{Failure, help, signals};
-use crate::cluster::{Going, LOG_MAX, Times, Worker, WorkerError, WorkerOptions, enter};
+use crate::cluster::{Going, LOG_MAX, NotTaken, Times, Worker, WorkerError, WorkerOptions, enter};
 use crate::config::{Span, Unlike, joined};
 use crate::console::Sharing;
 use crate::engine::{Failpoint, StopHandle};
@@ -145,7 +145,9 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> R
 
 fn failed(error: WorkerError) -> Failure {
     match error {
-        WorkerError::InUse { .. } | WorkerError::Name(_) => Failure::InUse(error.to_string()),
+        WorkerError::NotTaken(NotTaken::InUse { .. }) | WorkerError::Name(_) => {
+            Failure::InUse(error.to_string())
+        }
         error => anyhow::Error::from(error).into(),
     }
 }
