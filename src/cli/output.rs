@@ -222,7 +222,7 @@ pub(super) fn counters(counters: &Counters) -> String {
         line("known", counters.known, "  (from earlier crawls)");
     }
     if counters.demoted > 0 {
-        let what = "  (kinds of URLs that say nothing new)";
+        let what = "  (times a kind of URLs was found to say nothing new)";
         line("demoted", counters.demoted, what);
     }
     let parked = match counters.parked {

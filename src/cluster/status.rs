@@ -518,7 +518,9 @@ fn attention(
         it.is_owned && copies + 1 < usize::from(facts.terms.copies)
     };
     let without = numbers(shards.iter().filter(lacks));
-    if !without.is_empty() && !alive.is_empty() {
+    // Those who end with a crawl that is stopped keep their copies, and tell no more of them.
+    let is_stopped = facts.wishes.going == Going::Stopped;
+    if !without.is_empty() && !alive.is_empty() && !is_stopped {
         said.push(format!(
             "fewer than {} copies of shard {without}: a disk that is lost now takes them along; \
              copies are on different machines (--machine)",
@@ -550,7 +552,10 @@ fn unowned(shard: &ShardNow) -> String {
     };
     let copies: Vec<&str> = shard.copies.iter().map(|it| it.worker.as_str()).collect();
     match copies.is_empty() {
-        true => format!("shard {number:02} has no owner: only {owner} has it, start that worker"),
+        true => format!(
+            "shard {number:02} has no owner: start worker {owner}, which has it; no other one that \
+             is known tells of a copy"
+        ),
         false => format!(
             "shard {number:02} has no owner: {owner} has it, and copies are with {}",
             copies.join(", ")

@@ -279,6 +279,10 @@ fn lines_and_flags_that_mean_nothing_are_refused() {
     refused(good, &["--hamming", "8"], &["8"]);
     let output = run(gleaner(&["dedup", "--jsonl", "no/such/file"])).expect(2);
     assert!(output.stderr.contains("no/such/file"), "{output:?}");
+    let place = Place::new();
+    let lines = place.file("in.jsonl.gz", good);
+    let output = run(gleaner(&["dedup", &lines])).expect(2);
+    output.says(&["in.jsonl.gz is no WARC file", "--jsonl"]);
 }
 
 #[test]

@@ -88,10 +88,12 @@ impl Target {
 }
 
 pub(super) fn pause(arguments: &Pause) -> Result<(), Failure> {
+    let directory = arguments.target.data_dir.display();
     if let Some(host) = &arguments.host.host {
         hold(&arguments.target.data_dir, host, true)?;
         output::say(&format!(
-            "paused: {host} gets no requests until `gleaner resume --host {host}`"
+            "paused: {host} gets no requests until `gleaner resume --host {host} --data-dir \
+             {directory}`"
         ));
         return Ok(());
     }
@@ -106,7 +108,9 @@ pub(super) fn pause(arguments: &Pause) -> Result<(), Failure> {
             }
         ));
     }
-    output::say("paused: no requests are made until `gleaner resume`");
+    output::say(&format!(
+        "paused: no requests are made until `gleaner resume --data-dir {directory}`"
+    ));
     Ok(())
 }
 

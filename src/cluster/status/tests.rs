@@ -125,6 +125,12 @@ fn a_worker_that_is_gone_is_told_with_what_it_had() {
     let gone = workers.get_mut("a").unwrap();
     gone.is_alive = false;
     gone.age = Some(Duration::from_secs(42));
+    let stopped = Wishes {
+        going: Going::Stopped,
+        ..Wishes::default()
+    };
+    let said = now(&workers, &stopped).attention.join("\n");
+    assert!(!said.contains("fewer than"), "{said}");
     let now = now(&workers, &Wishes::default());
     let said = now.attention.join("\n");
     assert!(

@@ -22,7 +22,7 @@ pub enum FileKind {
 
 impl FileKind {
     /// Whether a file is taken from a directory, by its name.
-    fn takes(self, path: &Path) -> bool {
+    pub fn takes(self, path: &Path) -> bool {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let name = name.to_ascii_lowercase();
         let bare = [".gz", ".zst"].iter().find_map(|it| name.strip_suffix(it));

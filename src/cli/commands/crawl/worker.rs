@@ -1,6 +1,6 @@
 //! `gleaner worker`: crawls some shards of a crawl that several workers share.
 
-use std::path::PathBuf;
+use std::path::{self, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
@@ -108,7 +108,9 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> R
     let options = WorkerOptions {
         name: name.clone(),
         machine,
-        directory: arguments.data_dir.clone(),
+        // Others read where it is, whose working directory is another one.
+        directory: path::absolute(&arguments.data_dir)
+            .unwrap_or_else(|_| arguments.data_dir.clone()),
         crawl_name: address.name().to_owned(),
         terms,
         log_max: arguments.log_max.map_or(LOG_MAX, |size| size.0),

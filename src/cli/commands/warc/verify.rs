@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::shown::Data;
+use crate::cli::words::count;
 use crate::cli::{Failure, exit::Exit, output};
 use crate::corpus::warc;
 use crate::corpus::{Error, FileKind, files_in};
@@ -48,8 +49,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         writeln!(data, "{line}").map_err(Error::Output)
     })?;
     output::say(&format!(
-        "{} records, {} faults",
-        verified.records, verified.faults
+        "{}, {}",
+        count(verified.records, "record"),
+        count(verified.faults, "fault")
     ));
     if verified.unchecked > 0 {
         output::say(&format!(
