@@ -71,17 +71,9 @@ pub enum Error {
     /// Another process has its name.
     #[error("another process runs as worker {0}; give each a name of its own with --name")]
     Name(String),
-    /// It cannot have its directory.
+    /// It cannot have its directory, or not write it.
     #[error(transparent)]
     NotTaken(#[from] NotTaken),
-    /// Its directory cannot be written.
-    #[error("cannot use the directory {path}")]
-    Directory {
-        /// The directory.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: std::io::Error,
-    },
     /// It cannot start what it needs.
     #[error("cannot start: {0}")]
     Threads(std::io::Error),
@@ -144,7 +136,7 @@ impl Worker {
     ///
     /// [`NotTaken::InUse`] if another process has the directory, and [`Error::Name`] if one has the
     /// name: both are left alone. [`Error::Engine`] if the engine does not answer for half a
-    /// minute; [`Error::Directory`] if the directory cannot be written.
+    /// minute; [`NotTaken::Io`] if the directory cannot be written.
     pub fn join(
         broker: Arc<dyn Broker>,
         mut options: WorkerOptions,
@@ -161,7 +153,7 @@ impl Worker {
         };
         let kept = options.terms.keep(&options.directory);
         let kept = kept.and_then(|()| called.keep(&options.directory));
-        kept.map_err(|source| Error::Directory {
+        kept.map_err(|source| NotTaken::Io {
             path: options.directory.clone(),
             source,
         })?;

@@ -243,14 +243,15 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> R
         true => FileKind::JsonLines,
         false => FileKind::Warc,
     };
-    let is_other = |path: &&PathBuf| !arguments.jsonl && FileKind::JsonLines.takes(path);
-    if let Some(path) = arguments.files.iter().find(is_other) {
+    let files = files_in(&arguments.files, kind)?;
+    // Of directories only the files of the kind are taken, so this one was named.
+    let is_other = |path: &&PathBuf| kind == FileKind::Warc && FileKind::JsonLines.takes(path);
+    if let Some(path) = files.iter().find(is_other) {
         return Err(Failure::Usage {
             message: format!("{} is no WARC file, by its name", path.display()),
             hint: Some("lines of JSON are read with --jsonl"),
         });
     }
-    let files = files_in(&arguments.files, kind)?;
     let skipped = AtomicU64::new(0);
     let counted = Counted::beside_data(screen, "documents");
     let tell = || counted.one();
