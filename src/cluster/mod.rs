@@ -56,7 +56,7 @@ pub use retries::{RetriedSoFar, retried, retry};
 pub use status::{ClusterStatus, CopyNow, FiguresNow, LinksNow, ShardNow, WorkerNow, status};
 pub use terms::{MAX_SHARDS, NewCrawl, Terms, create, terms};
 pub use view::WorkerView;
-pub use wanted::{Going, Limits, drain, set_going};
+pub use wanted::{Going, Limits, drain, set_going, set_staying};
 pub use worker::{Error as WorkerError, Worker, WorkerOptions};
 
 /// Connects to the log of a crawl that is one shard, as its only worker.

@@ -100,6 +100,8 @@ pub struct Restored {
     pub going: Going,
     /// How much of it is enough, as before.
     pub limits: Limits,
+    /// Whether it stays when nothing is left to fetch, as before.
+    pub stays: bool,
 }
 
 /// A shard that is restored.
@@ -264,6 +266,7 @@ pub fn restore(broker: &dyn Broker) -> Result<Restored> {
         shards: restored.into_iter().map(|(_, shard)| shard).collect(),
         going: wanted.wishes.going,
         limits: wanted.limits,
+        stays: wanted.stays,
     })
 }
 

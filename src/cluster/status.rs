@@ -16,7 +16,7 @@ use super::membership::Known;
 use super::rows::{Owner, Rows};
 use super::tells::Figures;
 use super::terms::{Terms, terms};
-use super::wanted::{Going, Limits, Wishes};
+use super::wanted::{Going, Wanted};
 use crate::broker::{Broker, Error, Result};
 
 /// Difference of clocks that is told, in seconds.
@@ -32,7 +32,10 @@ pub struct ClusterStatus {
     pub name: String,
     /// Whether it is to go on.
     pub going: Going,
-    /// Whether nothing is left to fetch in any shard.
+    /// Whether it stays when nothing is left to fetch: pages are visited again, as the settings
+    /// say, and seeds are waited for.
+    pub stays: bool,
+    /// Whether nothing is left to fetch in any shard, and it does not stay.
     pub is_over: bool,
     /// What needs attention, in a sentence each.
     pub attention: Vec<String>,
@@ -164,8 +167,7 @@ pub struct CopyNow {
 pub(super) struct Facts<'a> {
     pub(super) name: &'a str,
     pub(super) terms: &'a Terms,
-    pub(super) wishes: &'a Wishes,
-    pub(super) limits: Limits,
+    pub(super) wanted: &'a Wanted,
     pub(super) owners: &'a [Owner],
     pub(super) workers: &'a BTreeMap<String, Known>,
     /// The position of the last entry of the list of the crawl.
@@ -217,7 +219,7 @@ pub(super) fn listed_through(
     asked(broker, name, patience, |facts| {
         let of = |shard: &ShardNow| ListedThrough {
             shard: shard.shard,
-            is_owned: shard.is_owned && facts.wishes.going != Going::Stopped,
+            is_owned: shard.is_owned && facts.wanted.wishes.going != Going::Stopped,
             through: seeds_through(facts, shard),
         };
         stands(facts).shards.iter().map(of).collect()
@@ -273,8 +275,7 @@ fn asked<T>(
     Ok(say(&Facts {
         name,
         terms: &terms,
-        wishes: &Wishes::read(&**broker)?,
-        limits: Limits::read(&**broker)?,
+        wanted: &Wanted::read(&**broker)?,
         owners: &rows.owners()?,
         workers: &workers,
         seeds_end: list::end(&**broker)?,
@@ -323,8 +324,9 @@ pub(super) fn stands(facts: &Facts<'_>) -> ClusterStatus {
     let alive = workers.iter().filter(|it| it.is_alive);
     ClusterStatus {
         name: facts.name.to_owned(),
-        going: facts.wishes.going,
-        is_over: is_over(&shards),
+        going: facts.wanted.wishes.going,
+        stays: facts.wanted.stays,
+        is_over: is_over(facts, &shards),
         attention: attention(facts, &sum, &workers, &shards),
         copies: facts.terms.copies,
         sum,
@@ -336,9 +338,9 @@ pub(super) fn stands(facts: &Facts<'_>) -> ClusterStatus {
     }
 }
 
-/// Whether nothing is left to fetch.
-fn is_over(shards: &[ShardNow]) -> bool {
-    !shards.is_empty() && shards.iter().all(|it| it.is_done)
+/// Whether nothing is left to fetch, and nothing will be.
+fn is_over(facts: &Facts<'_>, shards: &[ShardNow]) -> bool {
+    !facts.wanted.stays && !shards.is_empty() && shards.iter().all(|it| it.is_done)
 }
 
 fn worker(facts: &Facts<'_>, (name, known): (&str, &Known), owns: Vec<u16>) -> WorkerNow {
@@ -352,7 +354,7 @@ fn worker(facts: &Facts<'_>, (name, known): (&str, &Known), owns: Vec<u16>) -> W
         name: name.to_owned(),
         machine: beat.machine.clone(),
         is_alive: known.is_alive,
-        is_drained: facts.wishes.drained.contains(name),
+        is_drained: facts.wanted.wishes.drained.contains(name),
         is_leaving: beat.is_leaving,
         silent_seconds: known.age.map(|age| age.as_secs_f64()),
         clock_seconds: clock,
@@ -454,13 +456,11 @@ fn attention(
     shards: &[ShardNow],
 ) -> Vec<String> {
     let mut said = Vec::new();
-    if is_over(shards) {
+    if is_over(facts, shards) {
         return said;
     }
-    match (
-        facts.wishes.going,
-        facts.limits.reached((sum.pages, sum.bytes)),
-    ) {
+    let going = facts.wanted.wishes.going;
+    match (going, facts.wanted.limits.reached((sum.pages, sum.bytes))) {
         (Going::Running, _) => {}
         (Going::Paused, _) => {
             said.push("paused: `gleaner cluster resume` lets it go on".to_owned());
@@ -510,7 +510,7 @@ fn attention(
     }
     let behind = |it: &&ShardNow| it.is_owned && seeds_through(facts, it) < facts.seeds_end;
     let unread = numbers(shards.iter().filter(behind));
-    if !unread.is_empty() && facts.wishes.going == Going::Running {
+    if !unread.is_empty() && going == Going::Running {
         said.push(format!("seeds, or URLs to retry, wait for shard {unread}"));
     }
     let lacks = |it: &&ShardNow| {
@@ -519,8 +519,7 @@ fn attention(
     };
     let without = numbers(shards.iter().filter(lacks));
     // Those who end with a crawl that is stopped keep their copies, and tell no more of them.
-    let is_stopped = facts.wishes.going == Going::Stopped;
-    if !without.is_empty() && !alive.is_empty() && !is_stopped {
+    if !without.is_empty() && !alive.is_empty() && going != Going::Stopped {
         said.push(format!(
             "fewer than {} copies of shard {without}: a disk that is lost now takes them along; \
              copies are on different machines (--machine)",

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::kept;
 use super::list;
 use super::rows::{change, drawn, put, read};
-use super::wanted::Limits;
+use super::wanted::{Limits, set_staying};
 use crate::broker::{Broker, Error, Result};
 use crate::frontier::Seed;
 use crate::url::Secret;
@@ -68,6 +68,9 @@ pub struct NewCrawl {
     pub settings: BTreeMap<String, String>,
     /// How much of it is enough.
     pub limits: Limits,
+    /// Whether it stays when nothing is left to fetch: its pages are visited again, and it waits
+    /// for seeds.
+    pub stays: bool,
 }
 
 /// Creates a crawl with these seeds. A creation that is interrupted can be made again.
@@ -107,6 +110,7 @@ pub fn create(
     list::add(broker, seeds)?;
     // Before the crawl is known, so that no worker begins without them.
     new.limits.set(broker)?;
+    set_staying(broker, new.stays)?;
     let secret: [u8; Secret::LEN] = drawn()?;
     let creation = Creation {
         format: FORMAT,
@@ -208,7 +212,7 @@ mod tests {
             shards,
             copies: 2,
             settings: BTreeMap::from([("crawl.scope".to_owned(), "domain".to_owned())]),
-            limits: Limits::default(),
+            ..NewCrawl::default()
         }
     }
 

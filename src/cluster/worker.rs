@@ -28,7 +28,8 @@ use super::wanted::{self, Going, Heard, Wanted};
 use crate::broker::{self, Broker};
 use crate::engine::exchange::Look;
 use crate::engine::library::LibraryOptions;
-use crate::engine::{self, Lease, Options, StopHandle};
+use crate::engine::{self, Lease, LiveOptions, Options, StopHandle};
+use crate::frontier::RevisitPolicy;
 use posts::{Post, Role, renew};
 
 /// Time that a worker which ends takes at most to give away what it owns.
@@ -259,7 +260,7 @@ impl Worker {
             match ordered {
                 Ok(orders) => {
                     let own = orders.own.clone();
-                    self.board.set_over(orders.is_drained);
+                    self.board.set_over(orders.is_drained && !self.wanted.stays);
                     // What this worker owns, it has looked at itself since.
                     let others = orders
                         .looks
@@ -277,7 +278,7 @@ impl Worker {
                     }
                     self.show(now);
                     self.stop_at_limits()?;
-                    if orders.is_over {
+                    if orders.is_over && !self.wanted.stays {
                         return Ok(());
                     }
                     if is_held {
@@ -338,22 +339,34 @@ impl Worker {
     fn heed(&mut self) -> broker::Result<()> {
         self.wanted = Wanted::read(&*self.broker)?;
         let end = list::end(&*self.broker)?;
-        if end > self.board.seeds_end() {
-            // All shards read them: those that were done are crawled again.
+        // All shards read what was added, and in a crawl that stays no shard is ever done: those
+        // that were are crawled again.
+        if end > self.board.seeds_end() || self.wanted.stays {
             self.done.clear();
         }
         self.board.set_seeds_end(end);
         Ok(())
     }
 
-    /// Lets the crawls pause or go on, as people want. A worker that has just begun makes no visits
-    /// before it has heard what that is, since it has no lease.
+    /// Lets the crawls pause or go on, and visit pages again or not, as people want. A worker that
+    /// has just begun makes no visits before it has heard what that is, since it has no lease.
     fn pace(&mut self, runtime: &Runtime) {
         let is_paused = self.wanted.wishes.going == Going::Paused;
+        let (stays, options) = (self.wanted.stays, self.crawl_options());
         for post in self.posts.values_mut() {
             let Some((control, _)) = post.open.get() else {
                 continue;
             };
+            if std::mem::replace(&mut post.stays, stays) != stays {
+                let (control, options) = (control.clone(), LiveOptions::from(&options));
+                let changed = match stays {
+                    true => "the crawl stays when nothing is left, and visits pages again",
+                    false => "the crawl ends when nothing is left, and visits each page once",
+                };
+                let changed = vec![changed.to_owned()];
+                // Answered when it is in force, or not if the run ends.
+                runtime.spawn(async move { control.change(options, changed).await });
+            }
             if std::mem::replace(&mut post.is_paused, is_paused) != is_paused {
                 let control = control.clone();
                 // Answered when no visit is in progress, or not if the run ends.
@@ -367,14 +380,23 @@ impl Worker {
         }
     }
 
+    /// Returns how this worker crawls a shard, as people want it now: a crawl that ends when nothing
+    /// is left visits each page once.
+    fn crawl_options(&self) -> Options {
+        let mut options = self.options.crawl.clone();
+        if !self.wanted.stays {
+            options.revisit = RevisitPolicy::off();
+        }
+        options
+    }
+
     /// Shows how the cluster stands.
     fn show(&self, now: Duration) {
         let (owners, workers) = self.membership.known(now);
         let status = stands(&Facts {
             name: &self.options.crawl_name,
             terms: &self.options.terms,
-            wishes: &self.wanted.wishes,
-            limits: self.wanted.limits,
+            wanted: &self.wanted,
             owners,
             workers: &workers,
             seeds_end: self.board.seeds_end(),

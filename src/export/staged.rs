@@ -25,7 +25,7 @@ impl Staged {
         let part = path.with_added_extension("part");
         let mut options = File::options();
         let options = options.read(true).write(true).create(true).truncate(true);
-        let file = options.open(&part).map_err(Error::io("create", &part))?;
+        let file = options.open(&part).map_err(Error::io("create", path))?;
         let staged = Self {
             whole: path.to_owned(),
             part,

@@ -31,6 +31,13 @@ pub(crate) fn options_without_patience() -> Options {
     options_of(&SETTINGS.replace("[politeness]", impatient))
 }
 
+/// The same, but whoever stays visits pages again soon.
+pub(crate) fn options_of_a_daemon() -> Options {
+    options_of(&format!(
+        "{SETTINGS}[revisit]\nmode = \"fixed\"\ninterval = \"100ms\"\n"
+    ))
+}
+
 fn options_of(settings: &str) -> Options {
     let config: gleaner::config::Config = toml::from_str(settings).expect("settings");
     config.options().expect("valid settings")

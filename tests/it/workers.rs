@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use gleaner::broker::{Broker, Memory};
 use gleaner::cluster::{
     ClusterStatus, Going, LOG_MAX, NewCrawl, NotTaken, Terms, Times, Worker, WorkerError,
-    WorkerOptions, WorkerView, add_seeds, create, drain, retried, retry, set_going,
+    WorkerOptions, WorkerView, add_seeds, create, drain, retried, retry, set_going, set_staying,
 };
 use gleaner::engine::RetryFilter;
 use gleaner::frontier::Seed;
@@ -19,7 +20,7 @@ use gleaner::url::parse;
 use gleaner::{Crawl, Ending, Options, RunLimits, StopHandle};
 
 use crate::audit::{add_committed, check_times, simhash};
-use crate::following::{options, options_without_patience};
+use crate::following::{options, options_of_a_daemon, options_without_patience};
 use crate::run::PATIENCE;
 use crate::web::{Answer, ClusterOptions, Site, Web, cluster_web};
 
@@ -382,6 +383,99 @@ fn a_worker_that_runs_is_not_started_again() {
     check_times(&found, &expected);
     // Both are free again.
     again("a", "a").expect("it can join");
+}
+
+/// What became of each URL at its last visit that found something new, as the logs of all shards of
+/// these workers say.
+fn verdicts(place: &Path, names: &[&str]) -> BTreeMap<String, String> {
+    let mut lines: Vec<serde_json::Value> = Vec::new();
+    for name in names {
+        for shard in 0..SHARDS {
+            let log = place.join(format!("{name}/shards/{shard:02}/log/fetch.jsonl"));
+            // Not every worker has every shard, and the last line may be half written.
+            let text = fs::read(log).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text);
+            lines.extend(text.lines().filter_map(|it| serde_json::from_str(it).ok()));
+        }
+    }
+    let text = |line: &serde_json::Value, key: &str| line[key].as_str().unwrap_or("").to_owned();
+    lines.sort_by_key(|line| text(line, "time"));
+    let found = lines
+        .iter()
+        .map(|line| (text(line, "url"), text(line, "verdict")));
+    found
+        .filter(|(_, verdict)| verdict != "unchanged")
+        .collect()
+}
+
+/// A crawl that stays visits its pages again when nothing is left: where the original of copies
+/// changes in one shard, one of them takes its place in another. It waits for seeds, ends when it
+/// is to stay no longer, and is taken up again when it is to stay once more.
+#[test]
+fn a_crawl_that_stays_visits_pages_again_and_waits_for_seeds() {
+    let article = |text: &str| {
+        let text =
+            format!("The {text} of the harbour, in the words of who has kept it. ").repeat(9);
+        Answer::html(format!("<title>Tides</title><p>{text}"))
+    };
+    let has_changed = Arc::new(AtomicBool::new(false));
+    let site = |host: usize| {
+        let has_changed = Arc::clone(&has_changed);
+        let now = move || match host == 0 && has_changed.load(Ordering::SeqCst) {
+            true => article("new light, which burns by night and goes out by day,"),
+            false => article("old book of tides"),
+        };
+        Site::new()
+            .page_with("/", move |_| now())
+            .page("/far", article(&format!("island number {host} north")))
+    };
+    let web = Web::start_at(NET, (0..HOSTS).map(site).collect());
+    let place = tempfile::tempdir().expect("there is a directory for temporary files");
+    let mut cluster = Cluster::new(place.path(), [web.url(0, "/")]);
+    cluster.options = options_of_a_daemon();
+    assert_eq!(set_staying(&cluster.engine, true), Ok(true));
+    let until = |what: &str, is_so: &dyn Fn() -> bool| {
+        let start = Instant::now();
+        while !is_so() {
+            assert!(start.elapsed() < PATIENCE, "{what}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let asked = |path: &str| {
+        let of = |host| web.asked(host).iter().filter(|it| *it == path).count();
+        (0..HOSTS).map(of).min().unwrap_or(0)
+    };
+    let verdict = |host: usize| {
+        let verdicts = verdicts(place.path(), &["a", "b"]);
+        verdicts.get(&web.url(host, "/")).cloned()
+    };
+    let (a, b) = (cluster.start("a"), cluster.start("b"));
+    until("the first page is visited", &|| verdict(0).is_some());
+    add_seeds(&cluster.engine, roots(&web, 1..HOSTS, "/")).expect("it answers");
+    until("all are visited again", &|| asked("/") >= 3);
+    let of_the_copies = || (1..HOSTS).filter_map(verdict).collect::<BTreeSet<_>>();
+    assert_eq!(of_the_copies(), BTreeSet::from(["raw".to_owned()]));
+    has_changed.store(true, Ordering::SeqCst);
+    until("a copy takes the place", &|| {
+        of_the_copies().contains("unique")
+    });
+    let now = a.sees(|now| now.shards.iter().all(|it| it.is_owned));
+    assert!(now.stays && !now.is_over, "{now:#?}");
+    add_seeds(&cluster.engine, roots(&web, 0..HOSTS, "/far")).expect("it answers");
+    until("seeds are visited", &|| asked("/far") >= 1);
+    assert_eq!(set_staying(&cluster.engine, false), Ok(true));
+    let view = a.view.clone();
+    a.end();
+    b.end();
+    assert!(view.status().expect("it has looked").is_over);
+
+    let before = asked("/");
+    set_staying(&cluster.engine, true).expect("it answers");
+    let (a, b) = (cluster.start("a"), cluster.start("b"));
+    until("what was over goes on", &|| asked("/") > before + 1);
+    set_staying(&cluster.engine, false).expect("it answers");
+    a.end();
+    b.end();
 }
 
 /// A crawl that people hold makes no requests; a worker that is drained gives all away and stays;

@@ -10,6 +10,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
@@ -93,6 +94,10 @@ pub(crate) struct Arguments {
     #[arg(long, hide = true, value_name = "DURATION")]
     progress_interval: Option<Span>,
 }
+
+/// Age at which whoever may run for long closes a file of the archive, unless another is set: others
+/// may wait for it.
+pub(super) const MAX_FILE_AGE: Duration = Duration::from_hours(1);
 
 pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
     let effective = arguments.settings.load(Some(&arguments.data_dir))?;

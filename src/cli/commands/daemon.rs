@@ -3,7 +3,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::Args;
 
@@ -47,10 +46,6 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Age at which a daemon closes a file of the archive, unless another is set: others may wait for
-/// it.
-const MAX_FILE_AGE: Duration = Duration::from_hours(1);
-
 pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
     let effective = arguments.settings.load(Some(&arguments.data_dir))?;
     let config = &effective.config;
@@ -60,7 +55,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     options.fetch.login = super::config::login(config, screen)?;
     super::config::converters(config)?;
     options.repair = arguments.repair;
-    options.archive.max_age.get_or_insert(MAX_FILE_AGE);
+    options.archive.max_age.get_or_insert(crawl::MAX_FILE_AGE);
     let sources = arguments.seeds.sources()?;
     crawl::check_seeds(&sources, config)?.tell(screen);
     warn_of_ignored_robots(config, screen);

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::rows::Beat;
 use super::super::tells::Tells;
+use super::super::wanted::{Limits, Wishes};
 use super::*;
 use crate::engine::exchange::{Counts, Look};
 use crate::url::Secret;
@@ -66,13 +67,20 @@ fn owners() -> Vec<Owner> {
 }
 
 fn now(workers: &BTreeMap<String, Known>, wishes: &Wishes) -> ClusterStatus {
+    wanted(workers, wishes, false)
+}
+
+fn wanted(workers: &BTreeMap<String, Known>, wishes: &Wishes, stays: bool) -> ClusterStatus {
     stands(&Facts {
         name: "news",
         terms: &terms(),
-        wishes,
-        limits: Limits {
-            max_pages: Some(1_000),
-            max_bytes: None,
+        wanted: &Wanted {
+            wishes: wishes.clone(),
+            limits: Limits {
+                max_pages: Some(1_000),
+                max_bytes: None,
+            },
+            stays,
         },
         owners: &owners(),
         workers,
@@ -218,4 +226,12 @@ fn what_is_over_needs_no_attention() {
     assert!(now.is_over);
     assert_eq!(now.attention, Vec::<String>::new());
     assert_eq!(format!("{:.1}", now.pages_per_second), "0.0");
+    // Of one that is to stay, somebody has to start the workers again.
+    let now = wanted(&workers, &Wishes::default(), true);
+    assert!(!now.is_over && now.stays);
+    assert!(
+        now.attention[0].contains("no worker runs"),
+        "{:?}",
+        now.attention
+    );
 }

@@ -1,5 +1,5 @@
-//! What people want of a crawl: that it goes on, waits or ends, and which workers own nothing
-//! (`wishes`), and how much is enough (`limits`).
+//! What people want of a crawl: that it goes on, waits or ends, whether it stays when nothing is
+//! left, and which workers own nothing (`wishes`), and how much is enough (`limits`).
 //!
 //! The directory of a worker keeps what it has heard last, for an engine that has lost its data: a
 //! crawl that was paused, or had enough, does not go on because it is restored.
@@ -17,7 +17,7 @@ use super::kept;
 use super::rows::put;
 use crate::broker::{Broker, Result};
 pub use limits::Limits;
-pub use wishes::{Going, drain, set_going};
+pub use wishes::{Going, drain, set_going, set_staying};
 pub(super) use wishes::{Wishes, stop};
 
 /// Name of the file in the directory of a worker.
@@ -30,6 +30,9 @@ pub(super) struct Wanted {
     pub(super) wishes: Wishes,
     /// How much of it is enough.
     pub(super) limits: Limits,
+    /// Whether it stays when nothing is left to fetch.
+    #[serde(default)]
+    pub(super) stays: bool,
 }
 
 impl Wanted {
@@ -37,12 +40,14 @@ impl Wanted {
         Ok(Self {
             wishes: Wishes::read(broker)?,
             limits: Limits::read(broker)?,
+            stays: wishes::stays(broker)?,
         })
     }
 
     /// Writes it to an engine that has lost its data.
     pub(super) fn restore(&self, broker: &dyn Broker) -> Result<()> {
         put(broker, wishes::WISHES, &self.wishes)?;
+        set_staying(broker, self.stays)?;
         self.limits.set(broker)
     }
 }
@@ -98,6 +103,7 @@ mod tests {
         wanted.wishes.going = Going::Paused;
         wanted.wishes.drained.insert("w2".to_owned());
         wanted.limits.max_pages = Some(7);
+        wanted.stays = true;
         wanted
     }
 
@@ -128,6 +134,13 @@ mod tests {
         keep(Wanted::default());
         let then = Heard::of(place.path()).unwrap().unwrap();
         assert_eq!(then.wanted, Wanted::default());
+    }
+
+    #[test]
+    fn what_was_kept_before_crawls_could_stay_is_read() {
+        let json = r#"{"wishes": {"going": "paused", "drained": []}, "limits": {}}"#;
+        let wanted: Wanted = serde_json::from_str(json).unwrap();
+        assert_eq!((wanted.wishes.going, wanted.stays), (Going::Paused, false));
     }
 
     #[test]

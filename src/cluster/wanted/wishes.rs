@@ -1,5 +1,5 @@
-//! What people want of a crawl: that it goes on, waits or ends, and that workers own nothing. A row
-//! of the engine, which each worker reads with its beat.
+//! What people want of a crawl: that it goes on, waits or ends, whether it stays when nothing is
+//! left, and that workers own nothing. Rows of the engine, which each worker reads with its beat.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,8 +10,10 @@ use strum::IntoStaticStr;
 use crate::broker::{Broker, Result};
 use crate::cluster::rows::{Rows, change, read};
 
-/// The row.
+/// The row of what is wished.
 pub(super) const WISHES: &str = "wishes";
+/// The row of whether the crawl stays.
+const STAYS: &str = "stays";
 
 /// Whether a crawl is to go on.
 #[derive(
@@ -51,6 +53,30 @@ impl Wishes {
     pub(in crate::cluster) fn read(broker: &dyn Broker) -> Result<Self> {
         Ok(read(broker, WISHES)?.1)
     }
+}
+
+/// Returns whether a crawl stays when nothing is left to fetch: its pages are visited again, and it
+/// waits for seeds.
+///
+/// # Errors
+///
+/// What the engine says.
+pub(super) fn stays(broker: &dyn Broker) -> Result<bool> {
+    Ok(read(broker, STAYS)?.1)
+}
+
+/// Lets a crawl stay when nothing is left to fetch, or end then. Returns whether that is new.
+///
+/// # Errors
+///
+/// What the engine says.
+pub fn set_staying(broker: &dyn Broker, is_to_stay: bool) -> Result<bool> {
+    let mut is_new = false;
+    change(broker, STAYS, |stays: &mut bool| {
+        is_new = std::mem::replace(stays, is_to_stay) != is_to_stay;
+        is_new
+    })?;
+    Ok(is_new)
 }
 
 /// Lets a crawl go on, wait or end. Returns what was wanted before.
@@ -105,6 +131,19 @@ pub fn drain(broker: &Arc<dyn Broker>, worker: &str, is_drained: bool) -> Result
 mod tests {
     use super::*;
     use crate::broker::Memory;
+
+    #[test]
+    fn a_crawl_ends_unless_it_is_to_stay() {
+        let engine = Memory::start(1_000);
+        engine.create("00").unwrap();
+        assert_eq!(stays(&engine), Ok(false));
+        assert_eq!(set_staying(&engine, false), Ok(false));
+        for stay in [true, false] {
+            assert_eq!(set_staying(&engine, stay), Ok(true));
+            assert_eq!(set_staying(&engine, stay), Ok(false));
+            assert_eq!(stays(&engine), Ok(stay));
+        }
+    }
 
     #[test]
     fn wishes_hold_until_there_are_others() {

@@ -31,6 +31,8 @@ pub(super) struct Post {
     pub(super) open: Arc<OnceLock<(Control, Watch)>>,
     /// Whether it was told to pause.
     pub(super) is_paused: bool,
+    /// Whether it visits pages again.
+    pub(super) stays: bool,
     pub(super) thread: JoinHandle<Result<Option<Ending>, engine::Error>>,
 }
 
@@ -67,7 +69,7 @@ impl Worker {
     /// Crawls a shard on a thread.
     pub(super) fn crawl(&self, shard: u16) -> Result<Post, Error> {
         let stop = StopHandle::new();
-        let mut options = self.options.crawl.clone();
+        let mut options = self.crawl_options();
         let position = Arc::new(AtomicU64::new(NO_COPY));
         let end = Arc::clone(&position);
         options.log = Some(Arc::new(self.log(shard).noting(&position)));
@@ -158,6 +160,7 @@ impl Worker {
         };
         let mut post = Post::start(shard, Role::Crawling { stop, lease }, position, work)?;
         post.open = open;
+        post.stays = self.wanted.stays;
         Ok(post)
     }
 
@@ -264,6 +267,7 @@ impl Post {
             position,
             open: Arc::default(),
             is_paused: false,
+            stays: false,
             thread,
         })
     }

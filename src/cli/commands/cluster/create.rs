@@ -21,7 +21,8 @@ use crate::frontier::Seed;
 What `--config` and flags say is kept with the crawl, and holds for all its workers. Not kept are
 credentials, and what each machine has of its own, such as state.max_memory and fetch.proxy: workers
 are given that themselves. Budgets (traps.*) hold in each shard. A crawl that has its maximum of pages
-or bytes stops within two seconds, in which some more arrive.")]
+or bytes stops within two seconds, in which some more arrive. It ends when nothing is left to fetch;
+with `--daemon` it visits its pages again, and waits for seeds, until `gleaner cluster stop`.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,
@@ -35,6 +36,9 @@ pub(crate) struct Arguments {
     copies: u16,
     #[command(flatten)]
     limits: LimitFlags,
+    /// Do not end when nothing is left: visit pages again, as revisit.* says, and wait for seeds
+    #[arg(long)]
+    daemon: bool,
     #[command(flatten)]
     settings: SettingFlags,
 }
@@ -68,16 +72,21 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         copies: arguments.copies,
         settings: config::shared(&config),
         limits: arguments.limits.over(Limits::default()),
+        stays: arguments.daemon,
     };
     create(&*broker, &new, seeds).map_err(|error| arguments.target.explain(error))?;
     let address = arguments.target.address();
     screen.say(&format!(
-        "created: {}, {}, {} of each",
+        "created: {}, {}, {} of each{}",
         count(given.seeds, "seed"),
         count(arguments.shards.into(), "shard"),
         match arguments.copies {
             1 => "1 copy".to_owned(),
             copies => format!("{copies} copies"),
+        },
+        match arguments.daemon {
+            true => "; it goes on until it is stopped",
+            false => "",
         }
     ));
     screen.say(&format!(

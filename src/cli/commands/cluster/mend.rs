@@ -111,6 +111,9 @@ pub(super) fn restore(arguments: &Restore) -> Result<(), Failure> {
     for most in pages.into_iter().chain(bytes) {
         output::say(&format!("it stops at {most}, as before"));
     }
+    if restored.stays {
+        output::say("it goes on until it is stopped, as before");
+    }
     output::say(&match restored.going {
         Going::Running => "restored; start the workers".to_owned(),
         held => format!(

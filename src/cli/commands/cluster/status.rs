@@ -54,6 +54,7 @@ fn in_words(now: &ClusterStatus) -> String {
     let state = match now.going {
         _ if now.is_over => "over: nothing is left to fetch",
         Going::Running if alive == 0 => "no worker runs",
+        Going::Running if now.stays => "running until it is stopped",
         going => going.into(),
     };
     let mut text = format!(

@@ -13,7 +13,7 @@ use crate::cli::Failure;
 use crate::cli::commands::crawl::SeedArguments;
 use crate::cli::output::{self, Screen};
 use crate::cli::words::count;
-use crate::cluster::{self, ClusterStatus, Going, Limits, set_going, status};
+use crate::cluster::{self, ClusterStatus, Going, Limits, set_going, set_staying, status};
 use crate::frontier::Seed;
 
 #[derive(Debug, Args)]
@@ -47,9 +47,11 @@ pub(crate) struct Pause {
 #[command(after_help = "Examples:
   gleaner cluster resume nats://127.0.0.1/news
   gleaner cluster resume nats://127.0.0.1/news --max-pages 2000000
+  gleaner cluster resume nats://127.0.0.1/news --daemon
 
 A maximum that is given takes the place of the one before. A crawl that was stopped because it had
-its maximum of pages or bytes goes on with a greater one.")]
+its maximum of pages or bytes goes on with a greater one. One that is over goes on with --daemon: start
+its workers again.")]
 pub(crate) struct Resume {
     #[command(flatten)]
     target: Target,
@@ -58,6 +60,12 @@ pub(crate) struct Resume {
     /// Go on without a maximum
     #[arg(long, conflicts_with_all = ["max_pages", "max_bytes"])]
     no_limits: bool,
+    /// Do not end when nothing is left: visit pages again, as revisit.* says, and wait for seeds
+    #[arg(long, conflicts_with = "no_daemon")]
+    daemon: bool,
+    /// End when nothing is left, and visit each page once
+    #[arg(long)]
+    no_daemon: bool,
 }
 
 #[derive(Debug, Args)]
@@ -167,6 +175,17 @@ pub(super) fn resume(arguments: &Resume) -> Result<(), Failure> {
         });
     }
     limits.set(&*broker).map_err(explain)?;
+    if arguments.daemon || arguments.no_daemon {
+        let is_new = set_staying(&*broker, arguments.daemon).map_err(explain)?;
+        let stays = match arguments.daemon {
+            true => "when nothing is left, it visits its pages again, and waits for seeds",
+            false => "it ends when nothing is left",
+        };
+        output::say(&format!(
+            "{stays}{}",
+            if is_new { "" } else { ", as before" }
+        ));
+    }
     let words = ("resumed", "the crawl was neither paused nor stopped");
     order((target, &broker), Going::Running, words)
 }

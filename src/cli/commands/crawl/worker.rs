@@ -5,7 +5,7 @@ use std::path::{self, PathBuf};
 use anyhow::Context as _;
 use clap::Args;
 
-use super::console;
+use super::{MAX_FILE_AGE, console};
 use crate::cli::commands::cluster::created;
 use crate::cli::commands::cluster::names::names;
 use crate::cli::commands::cluster::target::Target;
@@ -17,7 +17,6 @@ use crate::cluster::{Going, LOG_MAX, NotTaken, Times, Worker, WorkerError, Worke
 use crate::config::{Span, Unlike, joined};
 use crate::console::Sharing;
 use crate::engine::{Failpoint, StopHandle};
-use crate::frontier::RevisitPolicy;
 use crate::units::Size;
 
 #[derive(Debug, Args)]
@@ -93,9 +92,8 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> R
     crawl.policies.block(config.read_block_lists()?);
     crawl.fetch.login = config::login(&config, screen)?;
     config::converters(&config)?;
-    // A crawl that ends when nothing is left visits each page once.
-    crawl.revisit = RevisitPolicy::off();
     crawl.failpoint = arguments.failpoint;
+    crawl.archive.max_age.get_or_insert(MAX_FILE_AGE);
     let times = arguments
         .dead
         .as_ref()
