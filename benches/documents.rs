@@ -33,6 +33,10 @@ use rehearsal::{Rehearsal, id, mix};
 /// measured.
 const GROUP: u64 = 512;
 
+/// The allocator that the binary has.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 const PARTS: [&str; 5] = ["fill", "restart", "pauses", "kill", "lose"];
 
 /// Pages of a group, at most, as a crawl has them.

@@ -246,14 +246,16 @@ pub(super) fn counters(counters: &Counters) -> String {
 /// Where a run left what it wrote, and the commands that lead on from here.
 fn next_steps(ending: Ending, command: &str, directory: &Path) -> String {
     let directory = directory.display();
-    let (goes_on, pages, duplicates) = (
+    let (goes_on, pages, duplicates, why) = (
         format!("gleaner {command} --data-dir {directory}"),
         format!("gleaner pages --data-dir {directory}"),
         format!("gleaner report --data-dir {directory}"),
+        format!("gleaner why URL --data-dir {directory}"),
     );
     let mut steps = vec![
         (pages, "its pages, as JSON lines"),
         (duplicates, "its duplicates"),
+        (why, "what became of a URL"),
     ];
     if !matches!(ending, Ending::Drained) {
         steps.insert(0, (goes_on, "goes on"));

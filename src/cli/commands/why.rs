@@ -348,7 +348,10 @@ fn never_admitted(why: &Why) -> String {
                 None => format!("too deep ({setting})"),
             }
         }
-        "nofollow" => "nofollow, by the page or the link (crawl.robots_meta, robots_header, rel_nofollow)".to_owned(),
+        "nofollow" => {
+            "nofollow, by the page or the link (crawl.robots_meta, robots_header, rel_nofollow)"
+                .to_owned()
+        }
         "other-language" => {
             "the page is in a language that is not wanted (crawl.languages)".to_owned()
         }

@@ -26,7 +26,7 @@ use crate::store::{self, Batch, Durability, Embedded, Store, Table, decode, enco
 const NUMBERS: &str = "numbers";
 
 /// Documents in memory, from which a checkpoint is made.
-const ENOUGH: usize = 5_000;
+const ENOUGH: usize = 15_000;
 
 /// Time between two checkpoints, if there is anything to write.
 const INTERVAL: Duration = Duration::from_mins(1);

@@ -135,15 +135,17 @@ pub(super) fn drain(arguments: &Drain) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Lets the crawl go on, wait or end.
+/// Lets the crawl go on, wait or end. Says that nothing is new, unless something else is.
 fn order(
     (target, broker): (&Target, &Arc<dyn Broker>),
     going: Going,
-    (new, known): (&str, &str),
+    (new, known): (&str, Option<&str>),
 ) -> Result<(), Failure> {
     let before = set_going(&**broker, going).map_err(|error| target.explain(error))?;
     if before == going {
-        output::say(known);
+        if let Some(known) = known {
+            output::say(known);
+        }
         return Ok(());
     }
     let now = status(broker, target.name(), PATIENCE);
@@ -154,7 +156,7 @@ fn order(
 pub(super) fn pause(arguments: &Pause) -> Result<(), Failure> {
     let target = &arguments.target;
     let (broker, _) = target.find()?;
-    let words = ("paused", "the crawl was paused already");
+    let words = ("paused", Some("the crawl was paused already"));
     order((target, &broker), Going::Paused, words)
 }
 
@@ -175,7 +177,8 @@ pub(super) fn resume(arguments: &Resume) -> Result<(), Failure> {
         });
     }
     limits.set(&*broker).map_err(explain)?;
-    if arguments.daemon || arguments.no_daemon {
+    let is_about_staying = arguments.daemon || arguments.no_daemon;
+    if is_about_staying {
         let is_new = set_staying(&*broker, arguments.daemon).map_err(explain)?;
         let stays = match arguments.daemon {
             true => "when nothing is left, it visits its pages again, and waits for seeds",
@@ -186,14 +189,15 @@ pub(super) fn resume(arguments: &Resume) -> Result<(), Failure> {
             if is_new { "" } else { ", as before" }
         ));
     }
-    let words = ("resumed", "the crawl was neither paused nor stopped");
+    let known = (!is_about_staying).then_some("the crawl was neither paused nor stopped");
+    let words = ("resumed", known);
     order((target, &broker), Going::Running, words)
 }
 
 pub(super) fn stop(arguments: &Stop) -> Result<(), Failure> {
     let target = &arguments.target;
     let (broker, _) = target.find()?;
-    let words = ("stopping", "the crawl was stopped already");
+    let words = ("stopping", Some("the crawl was stopped already"));
     order((target, &broker), Going::Stopped, words)
 }
 
