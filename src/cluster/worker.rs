@@ -380,8 +380,8 @@ impl Worker {
         }
     }
 
-    /// Returns how this worker crawls a shard, as people want it now: a crawl that ends when nothing
-    /// is left visits each page once.
+    /// Returns how this worker crawls a shard, as people want it now: a crawl that ends when
+    /// nothing is left visits each page once.
     fn crawl_options(&self) -> Options {
         let mut options = self.options.crawl.clone();
         if !self.wanted.stays {

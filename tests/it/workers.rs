@@ -454,7 +454,8 @@ fn a_crawl_that_stays_visits_pages_again_and_waits_for_seeds() {
     add_seeds(&cluster.engine, roots(&web, 1..HOSTS, "/")).expect("it answers");
     until("all are visited again", &|| asked("/") >= 3);
     let of_the_copies = || (1..HOSTS).filter_map(verdict).collect::<BTreeSet<_>>();
-    assert_eq!(of_the_copies(), BTreeSet::from(["raw".to_owned()]));
+    // A shard that had not heard of the first page yet may have stored its copy too.
+    assert!(of_the_copies().contains("raw"), "{:?}", of_the_copies());
     has_changed.store(true, Ordering::SeqCst);
     until("a copy takes the place", &|| {
         of_the_copies().contains("unique")

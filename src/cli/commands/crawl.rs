@@ -95,8 +95,8 @@ pub(crate) struct Arguments {
     progress_interval: Option<Span>,
 }
 
-/// Age at which whoever may run for long closes a file of the archive, unless another is set: others
-/// may wait for it.
+/// Age at which whoever may run for long closes a file of the archive, unless another is set:
+/// others may wait for it.
 pub(super) const MAX_FILE_AGE: Duration = Duration::from_hours(1);
 
 pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure> {
