@@ -49,7 +49,8 @@ impl Inspector {
         }
     }
 
-    fn open_now(data_dir: &Path) -> Result<Self, Failure> {
+    /// The same, of a directory that nobody else reads at this moment.
+    pub(super) fn open_now(data_dir: &Path) -> Result<Self, Failure> {
         match StoppedCrawl::open(data_dir) {
             Ok(crawl) => {
                 let config = config::kept(&crawl.settings()?);

@@ -1,6 +1,7 @@
 //! The command line interface. Data goes to standard output, everything else to standard error.
 
 mod commands;
+mod elsewhere;
 
 mod exit;
 mod help;

@@ -31,6 +31,7 @@ mod check;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 
@@ -73,6 +74,7 @@ pub use why::{
 use crate::dedup::Features;
 use crate::engine::{self, Omissions, View};
 use crate::frontier::Moment;
+use crate::rows::Keeper;
 use crate::{archive, journal, store, url};
 
 /// Maximum number of rows of a list in an answer. A row may hold two URLs of 16 KiB, and an answer
@@ -113,6 +115,8 @@ pub enum Question {
     Features,
     /// What was left out, and why?
     LeftOut,
+    /// Which workers have visited pages of a shard, and have what was sent?
+    Keepers,
     /// Which hosts have the most queued URLs, and which the most failures?
     Hosts,
     /// Which hosts are there, the greatest by what they are sorted?
@@ -157,6 +161,11 @@ pub enum Answer {
     Features(Box<Features>),
     /// What was left out, and the seeds that gave nothing.
     LeftOut(Omissions),
+    /// Their names, in order; none of a crawl of a single machine.
+    Keepers {
+        /// The names.
+        workers: Vec<String>,
+    },
     /// The hosts.
     Hosts(HostsNow),
     /// The hosts, sorted.
@@ -200,6 +209,13 @@ pub fn answer(view: &View, question: &Question) -> Result<Answer, Error> {
             Answer::Features(Box::new(engine::features(view.store(), view.options())?))
         }
         Question::LeftOut => Answer::LeftOut(Omissions::read(view.store(), false)?),
+        Question::Keepers => {
+            let keepers = Keeper::read_all(view.store())?.into_iter();
+            let workers: BTreeSet<String> = keepers.map(|(_, keeper)| keeper.worker).collect();
+            Answer::Keepers {
+                workers: workers.into_iter().collect(),
+            }
+        }
         Question::Hosts => Answer::Hosts(hosts::hosts(view.store())?),
         Question::HostList(filter) => Answer::HostList(host_list::host_rows(view.store(), filter)?),
         Question::Learned => Answer::Learned(learned::learned(view.store())?),

@@ -21,7 +21,7 @@ use gleaner::{Crawl, Ending, Options, RunLimits, StopHandle};
 
 use crate::audit::{add_committed, check_times, simhash};
 use crate::following::{options, options_of_a_daemon, options_without_patience};
-use crate::run::PATIENCE;
+use crate::run::{PATIENCE, gleaner, run};
 use crate::web::{Answer, ClusterOptions, Site, Web, cluster_web};
 
 pub(crate) const SHARDS: u16 = 4;
@@ -223,6 +223,31 @@ fn workers_come_and_go_and_fetch_what_one_machine_fetches() {
     assert_eq!(now.links.waiting, 0, "{now:#?}");
     assert!(now.links.sent > 0, "{now:#?}");
     assert!(now.sum.pages > HOSTS as u64 * 20, "{now:#?}");
+
+    // What one worker has fetched and another one goes on with is told where it is missing.
+    let mut shards = Vec::new();
+    for name in ["a", "b", "c"] {
+        let of_it = fs::read_dir(place.path().join(name).join("shards"));
+        shards.extend(of_it.expect("it had some").flatten().map(|it| it.path()));
+    }
+    let pages = |shard: &Path| {
+        let shard = shard.to_str().expect("a path that is a text");
+        run(gleaner(&["pages", "--no-text", "--data-dir", shard])).expect(0)
+    };
+    let says = |said: &str| said.contains("that a visited are in the directories");
+    let of_others = shards
+        .iter()
+        .filter(|it| !it.starts_with(place.path().join("a")));
+    assert!(of_others.clone().any(|shard| says(&pages(shard).stderr)));
+    let out = place.path().join("all.jsonl");
+    let mut all = vec!["export", "--format", "jsonl", "-o"];
+    all.extend(out.to_str());
+    for shard in &shards {
+        all.push("--data-dir");
+        all.extend(shard.to_str());
+    }
+    let all = run(gleaner(&all)).expect(0);
+    assert!(!all.stderr.contains("others' too"), "{all:?}");
 }
 
 /// A web of hosts that lead nowhere.

@@ -9,10 +9,10 @@ use jiff::Timestamp;
 
 use super::duplicates::show;
 use super::pages::{language_code, wish_parser};
-use crate::cli::Failure;
 use crate::cli::output::Screen;
 use crate::cli::progress::Counted;
 use crate::cli::words::count;
+use crate::cli::{Failure, elsewhere};
 use crate::engine::Position;
 use crate::export::{
     self, Columns, CrawlRead, Error, Filter, Manifest, Output, Packed, Packing, PageTable,
@@ -179,6 +179,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
     let path = Manifest::path_for(&arguments.output);
     manifest.write(&path)?;
     screen.say(&told(&manifest.files, &path));
+    elsewhere::tell(&arguments.data_dir, screen);
     Ok(())
 }
 

@@ -6,6 +6,7 @@ mod filtering;
 use std::io::{self, BufWriter, Write as _};
 use std::os::fd::AsFd as _;
 use std::path::PathBuf;
+use std::slice;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -14,10 +15,10 @@ use clap::{Args, ValueEnum};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::duplicates::show;
-use crate::cli::Failure;
 use crate::cli::output::Screen;
 use crate::cli::progress::Counted;
 use crate::cli::shown::Data;
+use crate::cli::{Failure, elsewhere};
 use crate::corpus::{Worked, in_order};
 use crate::engine::{LogLine, Position};
 use crate::export::{Filter, Found, PageOut, PageRead, Reader, Want};
@@ -184,6 +185,7 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
         out.flush().map_err(anyhow::Error::from)?;
         if has_ended {
             question.filtering.tell(screen);
+            elsewhere::tell(slice::from_ref(&arguments.data_dir), screen);
             return Ok(());
         }
         match feed.refresh()? {

@@ -4,9 +4,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use crate::cli::elsewhere::worker_of;
 use crate::cli::output::resting;
 use crate::cli::words::{count, size, time};
-use crate::cluster::Called;
 use crate::engine::{Limit, Status};
 use crate::inspect::StatusNow;
 
@@ -65,7 +65,7 @@ fn state(now: &StatusNow, directory: &Path) -> String {
         }
         (false, 0) => "not running: nothing is left to fetch".to_owned(),
         (false, _) => match worker_of(directory) {
-            Some(worker) => format!(
+            Some((worker, _)) => format!(
                 "not running: a shard of a crawl of several workers, with which `gleaner worker \
                  ADDRESS --data-dir {}` goes on, or another worker",
                 worker.display()
@@ -76,13 +76,6 @@ fn state(now: &StatusNow, directory: &Path) -> String {
             }
         },
     }
-}
-
-/// Returns the directory of the worker whose shard is in this directory, if it is one.
-fn worker_of(directory: &Path) -> Option<&Path> {
-    let worker = directory.parent()?.parent()?;
-    let called = Called::of(worker).ok().flatten();
-    called.is_some().then_some(worker)
 }
 
 /// What waits, and how long it takes at the rate of the last minute. That is the least: pages lead
