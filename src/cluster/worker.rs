@@ -364,8 +364,14 @@ impl Worker {
                     false => "the crawl ends when nothing is left, and visits each page once",
                 };
                 let changed = vec![changed.to_owned()];
+                post.changes += 1;
+                let (number, in_force) = (post.changes, Arc::clone(&post.in_force));
                 // Answered when it is in force, or not if the run ends.
-                runtime.spawn(async move { control.change(options, changed).await });
+                runtime.spawn(async move {
+                    if control.change(options, changed).await.is_ok() {
+                        in_force.fetch_max(number, Ordering::Relaxed);
+                    }
+                });
             }
             if std::mem::replace(&mut post.is_paused, is_paused) != is_paused {
                 let control = control.clone();
@@ -517,6 +523,11 @@ impl Worker {
             // answer, nobody is taken to have heard all.
             let end = self.broker.end(BULLETINS).unwrap_or(u64::MAX);
             idle.for_each(|(_, (told, look))| look.is_idle = *told >= end);
+        }
+        for (shard, (_, look)) in &mut looks {
+            // Time alone wakes it, and what it finds then may be for shards that have ended.
+            let post = self.posts.get(shard);
+            look.is_idle &= !post.is_some_and(Post::visits_again);
         }
         let looks = looks.into_iter();
         looks.map(|(shard, (_, look))| (shard, look)).collect()

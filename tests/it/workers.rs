@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -410,31 +410,43 @@ fn a_worker_that_runs_is_not_started_again() {
     again("a", "a").expect("it can join");
 }
 
+/// What became of a URL at a visit.
+#[derive(Debug, Clone, Default)]
+struct Became {
+    shard: u16,
+    verdict: String,
+    original: String,
+}
+
 /// What became of each URL at its last visit that found something new, as the logs of all shards of
 /// these workers say.
-fn verdicts(place: &Path, names: &[&str]) -> BTreeMap<String, String> {
-    let mut lines: Vec<serde_json::Value> = Vec::new();
+fn verdicts(place: &Path, names: &[&str]) -> BTreeMap<String, Became> {
+    let mut lines: Vec<(u16, serde_json::Value)> = Vec::new();
     for name in names {
         for shard in 0..SHARDS {
             let log = place.join(format!("{name}/shards/{shard:02}/log/fetch.jsonl"));
             // Not every worker has every shard, and the last line may be half written.
             let text = fs::read(log).unwrap_or_default();
             let text = String::from_utf8_lossy(&text);
-            lines.extend(text.lines().filter_map(|it| serde_json::from_str(it).ok()));
+            let read = |line| Some((shard, serde_json::from_str(line).ok()?));
+            lines.extend(text.lines().filter_map(read));
         }
     }
     let text = |line: &serde_json::Value, key: &str| line[key].as_str().unwrap_or("").to_owned();
-    lines.sort_by_key(|line| text(line, "time"));
-    let found = lines
-        .iter()
-        .map(|line| (text(line, "url"), text(line, "verdict")));
-    found
-        .filter(|(_, verdict)| verdict != "unchanged")
-        .collect()
+    lines.sort_by_key(|(_, line)| text(line, "time"));
+    let found = lines.iter().map(|(shard, line)| {
+        let became = Became {
+            shard: *shard,
+            verdict: text(line, "verdict"),
+            original: text(line, "original"),
+        };
+        (text(line, "url"), became)
+    });
+    found.filter(|(_, it)| it.verdict != "unchanged").collect()
 }
 
 /// A crawl that stays visits its pages again when nothing is left: where the original of copies
-/// changes in one shard, one of them takes its place in another. It waits for seeds, ends when it
+/// changes in one shard, one of them takes its place for all shards. It waits for seeds, ends when it
 /// is to stay no longer, and is taken up again when it is to stay once more.
 #[test]
 fn a_crawl_that_stays_visits_pages_again_and_waits_for_seeds() {
@@ -475,15 +487,26 @@ fn a_crawl_that_stays_visits_pages_again_and_waits_for_seeds() {
         verdicts.get(&web.url(host, "/")).cloned()
     };
     let (a, b) = (cluster.start("a"), cluster.start("b"));
-    until("the first page is visited", &|| verdict(0).is_some());
+    // So often that the other shards have heard of it.
+    let visits = || web.asked(0).iter().filter(|it| *it == "/").count();
+    until("the first page is visited", &|| visits() > 10);
     add_seeds(&cluster.engine, roots(&web, 1..HOSTS, "/")).expect("it answers");
     until("all are visited again", &|| asked("/") >= 3);
-    let of_the_copies = || (1..HOSTS).filter_map(verdict).collect::<BTreeSet<_>>();
-    // A shard that had not heard of the first page yet may have stored its copy too.
-    assert!(of_the_copies().contains("raw"), "{:?}", of_the_copies());
+    let (first, own) = (web.url(0, "/"), verdict(0).map(|it| it.shard));
+    let is_copy = |it: &Became| it.original == first && Some(it.shard) != own;
+    let elsewhere: Vec<usize> = (1..HOSTS)
+        .filter(|host| verdict(*host).is_some_and(|it| is_copy(&it)))
+        .collect();
     has_changed.store(true, Ordering::SeqCst);
+    // One copy becomes the original of the others, in whichever shard; one that was stored because
+    // its shard had not heard of the first page after all may have been before.
     until("a copy takes the place", &|| {
-        of_the_copies().contains("unique")
+        let became: Vec<Became> = (1..HOSTS).filter_map(verdict).collect();
+        became.iter().any(|it| it.verdict == "unique")
+    });
+    until("copies elsewhere are those of another page", &|| {
+        let mut became = elsewhere.iter().filter_map(|host| verdict(*host));
+        became.all(|it| it.original != first)
     });
     let now = a.sees(|now| now.shards.iter().all(|it| it.is_owned));
     assert!(now.stays && !now.is_over, "{now:#?}");
@@ -502,6 +525,44 @@ fn a_crawl_that_stays_visits_pages_again_and_waits_for_seeds() {
     set_staying(&cluster.engine, false).expect("it answers");
     a.end();
     b.end();
+}
+
+/// Where each visit finds a link to another shard, a crawl that is to stay no longer ends all the
+/// same: no shard does before all have ceased to visit pages again.
+#[test]
+fn a_crawl_that_is_to_stay_no_longer_ends() {
+    let web = Web::start_at(NET, (0..HOSTS).map(chain).collect());
+    let place = tempfile::tempdir().expect("there is a directory for temporary files");
+    let mut cluster = Cluster::new(place.path(), [web.url(0, "/")]);
+    cluster.options = options_of_a_daemon();
+    add_seeds(&cluster.engine, roots(&web, 1..HOSTS, "/")).expect("it answers");
+    for _ in 0..4 {
+        set_staying(&cluster.engine, true).expect("it answers");
+        let (a, b) = (cluster.start("a"), cluster.start("b"));
+        let before = web.requests().len();
+        assert!(web.wait_for_requests(before + 60, PATIENCE), "they go on");
+        set_staying(&cluster.engine, false).expect("it answers");
+        a.sees(|now| now.is_over);
+        a.end();
+        b.end();
+    }
+}
+
+/// A host whose page has a link to a new page of the next host each time that it is asked for.
+fn chain(host: usize) -> Site {
+    let visits = AtomicUsize::new(0);
+    let next = (host + 1) % HOSTS;
+    let home = move || {
+        let visit = visits.fetch_add(1, Ordering::SeqCst);
+        let link = format!("<a href=\"{{host{next}}}/n/{visit}\">on</a>");
+        Answer::html(format!(
+            "<title>{host}</title><p>Visit {visit} of {host}. {link}"
+        ))
+    };
+    let page = |path: &str| Answer::html(format!("<title>{path}</title><p>What {path} says."));
+    Site::new()
+        .page_with("/", move |_| home())
+        .otherwise(move |request| page(&request.path))
 }
 
 /// A crawl that people hold makes no requests; a worker that is drained gives all away and stays;

@@ -31,8 +31,11 @@ pub(super) struct Post {
     pub(super) open: Arc<OnceLock<(Control, Watch)>>,
     /// Whether it was told to pause.
     pub(super) is_paused: bool,
-    /// Whether it visits pages again.
+    /// Whether it is to visit pages again.
     pub(super) stays: bool,
+    /// How often it was told something else of that, and the last time that holds by now.
+    pub(super) changes: u64,
+    pub(super) in_force: Arc<AtomicU64>,
     pub(super) thread: JoinHandle<Result<Option<Ending>, engine::Error>>,
 }
 
@@ -268,6 +271,8 @@ impl Post {
             open: Arc::default(),
             is_paused: false,
             stays: false,
+            changes: 0,
+            in_force: Arc::default(),
             thread,
         })
     }
@@ -280,6 +285,11 @@ impl Post {
             end: self.position.load(Ordering::Relaxed),
             ..Figures::read(watch)
         })
+    }
+
+    /// Whether it may still visit pages again: then something is left to do, although nothing waits.
+    pub(super) fn visits_again(&self) -> bool {
+        self.stays || self.in_force.load(Ordering::Relaxed) != self.changes
     }
 
     /// Whether it follows what nobody else has anything of.

@@ -230,7 +230,8 @@ fn not_modified(
     previous: Option<&PageRecord>,
     group: &Group<'_>,
 ) -> Result<Option<Verdict>, Error> {
-    let Some(previous) = previous else {
+    // Without validators it was put back since it was queued with some, because its body was lost.
+    let Some(previous) = previous.filter(|it| it.validators.is_some()) else {
         return Ok(None);
     };
     let judgement = match &previous.fate {

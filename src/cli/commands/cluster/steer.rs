@@ -135,17 +135,15 @@ pub(super) fn drain(arguments: &Drain) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Lets the crawl go on, wait or end. Says that nothing is new, unless something else is.
+/// Lets the crawl go on, wait or end.
 fn order(
     (target, broker): (&Target, &Arc<dyn Broker>),
     going: Going,
-    (new, known): (&str, Option<&str>),
+    (new, known): (&str, &str),
 ) -> Result<(), Failure> {
     let before = set_going(&**broker, going).map_err(|error| target.explain(error))?;
     if before == going {
-        if let Some(known) = known {
-            output::say(known);
-        }
+        output::say(known);
         return Ok(());
     }
     let now = status(broker, target.name(), PATIENCE);
@@ -156,7 +154,7 @@ fn order(
 pub(super) fn pause(arguments: &Pause) -> Result<(), Failure> {
     let target = &arguments.target;
     let (broker, _) = target.find()?;
-    let words = ("paused", Some("the crawl was paused already"));
+    let words = ("paused", "the crawl was paused already");
     order((target, &broker), Going::Paused, words)
 }
 
@@ -177,27 +175,25 @@ pub(super) fn resume(arguments: &Resume) -> Result<(), Failure> {
         });
     }
     limits.set(&*broker).map_err(explain)?;
-    let is_about_staying = arguments.daemon || arguments.no_daemon;
-    if is_about_staying {
-        let is_new = set_staying(&*broker, arguments.daemon).map_err(explain)?;
-        let stays = match arguments.daemon {
+    if arguments.daemon || arguments.no_daemon {
+        set_staying(&*broker, arguments.daemon).map_err(explain)?;
+        set_going(&*broker, Going::Running).map_err(explain)?;
+        let now = status(&broker, target.name(), PATIENCE).map_err(explain)?;
+        let wish = match arguments.daemon {
             true => "when nothing is left, it visits its pages again, and waits for seeds",
-            false => "it ends when nothing is left",
+            false => "when nothing is left, it ends",
         };
-        output::say(&format!(
-            "{stays}{}",
-            if is_new { "" } else { ", as before" }
-        ));
+        tell(&now, wish);
+        return Ok(());
     }
-    let known = (!is_about_staying).then_some("the crawl was neither paused nor stopped");
-    let words = ("resumed", known);
+    let words = ("resumed", "the crawl was neither paused nor stopped");
     order((target, &broker), Going::Running, words)
 }
 
 pub(super) fn stop(arguments: &Stop) -> Result<(), Failure> {
     let target = &arguments.target;
     let (broker, _) = target.find()?;
-    let words = ("stopping", Some("the crawl was stopped already"));
+    let words = ("stopping", "the crawl was stopped already");
     order((target, &broker), Going::Stopped, words)
 }
 
