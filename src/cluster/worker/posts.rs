@@ -324,6 +324,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn who_was_told_to_visit_no_page_again_may_still_do_so_until_that_is_in_force() {
+        let role = Role::Crawling {
+            stop: StopHandle::new(),
+            lease: Lease::default(),
+        };
+        let mut post = Post::start(0, role, Arc::default(), || Ok(None)).unwrap();
+        assert!(!post.visits_again());
+        (post.stays, post.changes) = (true, 1);
+        assert!(post.visits_again());
+        post.in_force.fetch_max(1, Ordering::Relaxed);
+        assert!(post.visits_again());
+        (post.stays, post.changes) = (false, 2);
+        assert!(post.visits_again());
+        post.in_force.fetch_max(2, Ordering::Relaxed);
+        assert!(!post.visits_again());
+    }
+
+    #[test]
     fn only_hosts_of_shards_that_it_owns_may_be_visited() {
         let leases = [Lease::default(), Lease::default()];
         let post = |shard: u16| {

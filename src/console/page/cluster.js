@@ -14,7 +14,8 @@ function standing(now, error) {
   if (now.is_engine_away) return ['bad', 'Engine away'];
   if (now.is_over) return ['idle', 'Over'];
   if (now.going !== 'running') return ['idle', words(now.going)];
-  return now.attention.length > 0 ? ['warn', 'Running'] : ['good', 'Running'];
+  const running = now.stays ? 'Running until stopped' : 'Running';
+  return [now.attention.length > 0 ? 'warn' : 'good', running];
 }
 
 function Figure({ name, value, note }) {
