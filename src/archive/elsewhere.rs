@@ -200,20 +200,25 @@ pub fn files_of(directory: &Path) -> io::Result<ArchiveFiles> {
     })
 }
 
-/// Returns how many numbers are missing among those of each crawl's files. A crawl whose first
-/// files have plain names may have them anywhere.
+/// Numbers that each worker has of its own which takes a crawl over: those between are nobody's.
+const NUMBERS_OF_ONE: u32 = 1 << 16;
+
+/// Returns how many numbers are missing among those of each crawl's files, of each worker's where
+/// several have had it. A crawl whose first files have plain names may have them anywhere.
 fn missing(paths: &[PathBuf]) -> usize {
-    let mut numbers: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
+    let mut numbers: BTreeMap<(String, u32), BTreeSet<u32>> = BTreeMap::new();
     for (crawl, number) in paths.iter().filter_map(|path| crawl_and_number(path)) {
-        numbers.entry(crawl).or_default().insert(number);
+        let of = number / NUMBERS_OF_ONE;
+        numbers.entry((crawl, of)).or_default().insert(number);
     }
     let has_plain = paths.iter().any(|path| crawl_and_number(path).is_none());
-    let missing = |numbers: &BTreeSet<u32>| {
-        let first = numbers.first().filter(|_| has_plain).copied();
-        let last = numbers.last().copied().unwrap_or_default();
-        (last - first.unwrap_or_default()) as usize + 1 - numbers.len()
+    let missing = |((_, of), numbers): (&(String, u32), &BTreeSet<u32>)| {
+        let first = numbers.first().filter(|_| has_plain && *of == 0).copied();
+        let first = first.unwrap_or(of * NUMBERS_OF_ONE);
+        let last = numbers.last().copied().unwrap_or(first);
+        (last - first) as usize + 1 - numbers.len()
     };
-    numbers.values().map(missing).sum()
+    numbers.iter().map(missing).sum()
 }
 
 #[cfg(test)]
@@ -304,6 +309,9 @@ mod tests {
         assert_eq!(missing(&[plain.clone(), crawl(3), crawl(4)]), 0);
         assert_eq!(missing(&[plain, crawl(3), crawl(6)]), 2);
         assert_eq!(missing(&[crawl(3), crawl(6)]), 5);
+        // Of the workers that were the first, the second and the fourth to have it.
+        let workers = [0, 1, 65_536, 65_538, 3 << 16].map(crawl);
+        assert_eq!(missing(&workers), 1);
         assert_eq!(missing(&[]), 0);
     }
 

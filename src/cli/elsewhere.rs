@@ -7,24 +7,19 @@ use std::path::{Path, PathBuf};
 
 use super::inspector::Inspector;
 use super::output::Screen;
-use crate::cluster::Called;
+use crate::cluster::worker_of;
 use crate::inspect::{Answer, Question};
-
-/// Returns the directory of the worker whose shard is in this directory, and its name, if it is
-/// one.
-pub(super) fn worker_of(directory: &Path) -> Option<(&Path, String)> {
-    let worker = directory.parent()?.parent()?;
-    let called = Called::of(worker).ok().flatten()?;
-    Some((worker, called.name))
-}
 
 /// Says which workers have visited pages of the shards in these directories, and have directories
 /// of their own that are not among them: what was read lacks these visits.
 pub(super) fn tell(directories: &[PathBuf], screen: &Screen) {
     let mut shards: BTreeMap<&OsStr, Vec<(&Path, String)>> = BTreeMap::new();
     for directory in directories {
-        if let (Some((_, name)), Some(shard)) = (worker_of(directory), directory.file_name()) {
-            shards.entry(shard).or_default().push((directory, name));
+        if let (Some((_, called)), Some(shard)) = (worker_of(directory), directory.file_name()) {
+            shards
+                .entry(shard)
+                .or_default()
+                .push((directory, called.name));
         }
     }
     for (shard, copies) in shards {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::Failure;
+use crate::cluster::{Called, worker_of};
 use crate::config;
 use crate::control::client::{self, Client};
 use crate::engine::{self, DirectoryError, StoppedCrawl, View};
@@ -18,6 +19,20 @@ fn is_for_a_moment(failure: &Failure) -> bool {
             ..
         })) | Failure::Control(client::Error::NotRunning(_))
     )
+}
+
+/// Says why a worker that has a copy of a shard does not answer, if it is that.
+fn of_a_copy(failure: &Failure, data_dir: &Path) -> Option<Failure> {
+    let (_, Called { name: worker, .. }) = worker_of(data_dir)?;
+    let is_silent = matches!(failure, Failure::Control(client::Error::NotRunning(_)));
+    is_silent.then(|| Failure::Usage {
+        message: format!(
+            "worker {worker} runs and follows the shard in {}: its copy answers when the worker \
+             does not run",
+            data_dir.display()
+        ),
+        hint: Some("`gleaner cluster status` names the owner of each shard, which answers"),
+    })
 }
 
 /// Answers questions about the crawl in one data directory.
@@ -44,6 +59,7 @@ impl Inspector {
                 Err(failure) if is_for_a_moment(&failure) && begun.elapsed() < PATIENCE => {
                     std::thread::sleep(Duration::from_millis(10));
                 }
+                Err(failure) => return Err(of_a_copy(&failure, data_dir).unwrap_or(failure)),
                 opened => return opened,
             }
         }

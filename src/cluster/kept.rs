@@ -36,6 +36,14 @@ impl Called {
     }
 }
 
+/// Returns the directory of the worker one of whose shards is in this directory, and what it is
+/// called; `None` if the directory is no shard's.
+pub fn worker_of(shard: &Path) -> Option<(&Path, Called)> {
+    let worker = shard.parent()?.parent()?;
+    let called = Called::of(worker).ok().flatten()?;
+    Some((worker, called))
+}
+
 /// The directory of a worker, which no other process has until this is dropped.
 #[derive(Debug)]
 pub(super) struct Taken {
@@ -162,8 +170,11 @@ mod tests {
                 machine: machine.to_owned(),
             };
             called.keep(&directory).unwrap();
-            assert_eq!(Called::of(&directory).unwrap(), Some(called));
+            assert_eq!(Called::of(&directory).unwrap().as_ref(), Some(&called));
+            let shard = directory.join("shards").join("00");
+            assert_eq!(worker_of(&shard), Some((&*directory, called)));
         }
+        assert_eq!(worker_of(place.path()), None);
         fs::write(directory.join(Called::FILE), "{").unwrap();
         assert!(Called::of(&directory).is_err());
     }

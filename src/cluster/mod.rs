@@ -47,7 +47,7 @@ use crate::store::CommitLog;
 pub use check::{EngineCheck, Finding, Race, check};
 pub use copies::LOG_MAX;
 pub use forget::forget_worker;
-pub use kept::{Called, NotTaken};
+pub use kept::{Called, NotTaken, worker_of};
 pub use list::add as add_seeds;
 pub use log::ShardLog;
 pub use membership::Times;

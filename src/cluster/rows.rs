@@ -217,7 +217,14 @@ impl Rows {
 
     /// Returns what a worker said last, and the version of its row.
     pub(super) fn beat(&self, worker: &str) -> Result<(u64, Beat)> {
-        read(&*self.broker, &row_of(worker))
+        let name = row_of(worker);
+        let Some((version, row)) = self.broker.row(&name)? else {
+            return Ok((0, Beat::default()));
+        };
+        let beat = Beat::decode(&row);
+        let beat = beat
+            .map_err(|error| Error::Refused(format!("the row {name} cannot be read: {error}")))?;
+        Ok((version, beat))
     }
 
     /// Replaces what a worker said last, if that has this version, and returns the new one.
@@ -226,10 +233,60 @@ impl Rows {
     ///
     /// [`Error::Moved`] if somebody else speaks under this name.
     pub(super) fn put_beat(&self, worker: &str, version: u64, beat: &Beat) -> Result<u64> {
-        write(&*self.broker, &row_of(worker), version, beat)
+        let name = row_of(worker);
+        let row = beat.encode();
+        let row = row.map_err(|error| Error::Refused(format!("the row {name}: {error}")))?;
+        self.broker.put_row(&name, version, &row)
+    }
+}
+
+impl Beat {
+    /// Returns its row: what all versions read, and behind that what they do not look for.
+    fn encode(&self) -> postcard::Result<Vec<u8>> {
+        let figures = self.tells.figures.iter();
+        let revisits: BTreeMap<u16, u64> = figures.map(|(at, it)| (*at, it.revisits)).collect();
+        postcard::to_extend(&revisits, postcard::to_stdvec(self)?)
+    }
+
+    /// Reads a row, which may be of a version before.
+    fn decode(row: &[u8]) -> postcard::Result<Self> {
+        let (mut beat, rest) = postcard::take_from_bytes::<Self>(row)?;
+        let revisits: BTreeMap<u16, u64> = match rest.is_empty() {
+            true => BTreeMap::new(),
+            false => postcard::from_bytes(rest)?,
+        };
+        for (shard, figures) in &mut beat.tells.figures {
+            figures.revisits = revisits.get(shard).copied().unwrap_or_default();
+        }
+        Ok(beat)
     }
 }
 
 fn row_of(worker: &str) -> String {
     format!("worker.{worker}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tells::Figures;
+    use super::*;
+
+    #[test]
+    fn beats_are_read_by_versions_that_know_of_less() {
+        let mut beat = Beat::default();
+        let figures = Figures {
+            pages: 7,
+            revisits: 9,
+            ..Figures::default()
+        };
+        beat.tells.figures.insert(3, figures);
+        let row = beat.encode().unwrap();
+        assert_eq!(Beat::decode(&row).unwrap(), beat);
+        // As versions before read and write it.
+        let mut before: Beat = postcard::from_bytes(&row).unwrap();
+        assert_eq!(before.tells.figures[&3].pages, 7);
+        before.number = 1;
+        let row = postcard::to_stdvec(&before).unwrap();
+        assert_eq!(Beat::decode(&row).unwrap(), before);
+    }
 }

@@ -43,7 +43,7 @@ pub struct ClusterStatus {
     pub copies: u16,
     /// Figures of all shards together, as their owners told last.
     pub sum: FiguresNow,
-    /// Pages that all workers commit each second, by the last 10 s.
+    /// Pages that all workers visit each second, for the first time or again, by the last 10 s.
     pub pages_per_second: f64,
     /// Links from one shard to another.
     pub links: LinksNow,
@@ -65,6 +65,8 @@ pub struct FiguresNow {
     pub unique: u64,
     /// Pages that are duplicates of others.
     pub duplicates: u64,
+    /// Later visits of pages.
+    pub revisits: u64,
     /// URLs given up without a response.
     pub failed: u64,
     /// URLs that robots.txt forbids.
@@ -116,7 +118,7 @@ pub struct WorkerNow {
     pub max_shards: Option<u16>,
     /// How often it has taken over a shard from one that was gone, since its process began.
     pub take_overs: u64,
-    /// Pages that it commits each second, by the last 10 s.
+    /// Pages that it visits each second, for the first time or again, by the last 10 s.
     pub pages_per_second: f64,
     /// The version of gleaner.
     pub version: String,
@@ -195,9 +197,7 @@ pub(super) fn ended(broker: &Arc<dyn Broker>, name: &str) -> Result<Option<Clust
     }
     asked(broker, name, Duration::ZERO, |facts| {
         let now = stands(facts);
-        let mut shards = now.shards.iter();
-        let is_read = shards.all(|it| seeds_through(facts, it) >= facts.seeds_end);
-        (now.is_over && is_read).then_some(now)
+        now.is_over.then_some(now)
     })
 }
 
@@ -311,6 +311,7 @@ pub(super) fn stands(facts: &Facts<'_>) -> ClusterStatus {
         sum.pages += it.pages;
         sum.unique += it.unique;
         sum.duplicates += it.duplicates;
+        sum.revisits += it.revisits;
         sum.failed += it.failed;
         sum.forbidden += it.forbidden;
         sum.queued += it.queued;
@@ -338,9 +339,10 @@ pub(super) fn stands(facts: &Facts<'_>) -> ClusterStatus {
     }
 }
 
-/// Whether nothing is left to fetch, and nothing will be.
+/// Whether nothing is left to fetch, no seed is unread, and nothing more will come.
 fn is_over(facts: &Facts<'_>, shards: &[ShardNow]) -> bool {
-    !facts.wanted.stays && !shards.is_empty() && shards.iter().all(|it| it.is_done)
+    let is_done = |it: &ShardNow| it.is_done && seeds_through(facts, it) >= facts.seeds_end;
+    !facts.wanted.stays && !shards.is_empty() && shards.iter().all(is_done)
 }
 
 fn worker(facts: &Facts<'_>, (name, known): (&str, &Known), owns: Vec<u16>) -> WorkerNow {
@@ -433,6 +435,7 @@ fn shard(facts: &Facts<'_>, shard: u16) -> ShardNow {
             pages: figures.pages,
             unique: figures.unique,
             duplicates: figures.duplicates,
+            revisits: figures.revisits,
             failed: figures.failed,
             forbidden: figures.forbidden,
             queued: figures.queued,
@@ -508,7 +511,9 @@ fn attention(
             ));
         }
     }
-    let behind = |it: &&ShardNow| it.is_owned && seeds_through(facts, it) < facts.seeds_end;
+    // Who has just opened a shard has not told yet how far it is.
+    let behind =
+        |it: &&ShardNow| it.is_owned && (1..facts.seeds_end).contains(&seeds_through(facts, it));
     let unread = numbers(shards.iter().filter(behind));
     if !unread.is_empty() && going == Going::Running {
         said.push(format!("seeds, or URLs to retry, wait for shard {unread}"));

@@ -26,7 +26,7 @@ pub(super) struct Tells {
     pub(super) max_shards: Option<u16>,
     /// How often it has taken over a shard whose owner was gone, since its process began.
     pub(super) take_overs: u64,
-    /// Pages that it commits in 100 s, by the last [`SPAN`].
+    /// Visits of pages that it commits in 100 s, by the last [`SPAN`].
     pub(super) pages_in_100_s: u64,
     /// Of the shards that it owns.
     pub(super) figures: BTreeMap<u16, Figures>,
@@ -51,6 +51,10 @@ pub(super) struct Figures {
     pub(super) end: u64,
     /// Position in the list of seeds up to which it has admitted them.
     pub(super) seeds_through: u64,
+    /// Later visits of pages. It stands behind all else in the row of a worker, where versions
+    /// before do not look.
+    #[serde(skip)]
+    pub(super) revisits: u64,
 }
 
 impl Figures {
@@ -75,33 +79,42 @@ impl Figures {
             bytes: counters.bytes,
             fetching: gauges.fetching as u64,
             limit: gauges.limit.name().to_owned(),
+            revisits: counters.revisits.values().sum(),
             ..Self::default()
         }
     }
 }
 
-/// How many pages a worker commits in a while, whichever shards it owns.
+impl Figures {
+    /// First visits of pages, and later ones.
+    fn visits(&self) -> u64 {
+        self.pages + self.revisits
+    }
+}
+
+/// How many visits of pages a worker commits in a while, whichever shards it owns.
 #[derive(Debug, Default)]
 pub(super) struct Rate {
-    /// Pages of each shard when it was looked at last.
+    /// Visits of each shard when it was looked at last.
     last: BTreeMap<u16, u64>,
-    /// Pages that were committed here, at times.
+    /// Visits that were committed here, at times.
     sums: VecDeque<(Duration, u64)>,
 }
 
 impl Rate {
-    /// Takes in figures of the shards, and returns the pages of 100 s.
+    /// Takes in figures of the shards, and returns the visits of 100 s.
     pub(super) fn add(&mut self, now: Duration, figures: &BTreeMap<u16, Figures>) -> u64 {
         let mut sum = self.sums.back().map_or(0, |it| it.1);
         for (shard, figures) in figures {
             // What another worker has committed of it is none of this one's.
-            let before = self.last.get(shard).copied().unwrap_or(figures.pages);
-            sum += figures.pages.saturating_sub(before);
+            let visits = figures.visits();
+            let before = self.last.get(shard).copied().unwrap_or(visits);
+            sum += visits.saturating_sub(before);
         }
-        let pages = figures
+        let visits = figures
             .iter()
-            .map(|(shard, figures)| (*shard, figures.pages));
-        self.last = pages.collect();
+            .map(|(shard, figures)| (*shard, figures.visits()));
+        self.last = visits.collect();
         self.sums.push_back((now, sum));
         while self.sums.len() > 2 && now.saturating_sub(self.sums[1].0) >= SPAN {
             self.sums.pop_front();

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 
 use super::bulletins::{BULLETINS, Filling};
 use super::copies::{Copies, NO_COPY};
@@ -28,8 +28,7 @@ use super::wanted::{self, Going, Heard, Wanted};
 use crate::broker::{self, Broker};
 use crate::engine::exchange::Look;
 use crate::engine::library::LibraryOptions;
-use crate::engine::{self, Lease, LiveOptions, Options, StopHandle};
-use crate::frontier::RevisitPolicy;
+use crate::engine::{self, Lease, Options, StopHandle};
 use posts::{Post, Role, renew};
 
 /// Time that a worker which ends takes at most to give away what it owns.
@@ -346,54 +345,6 @@ impl Worker {
         }
         self.board.set_seeds_end(end);
         Ok(())
-    }
-
-    /// Lets the crawls pause or go on, and visit pages again or not, as people want. A worker that
-    /// has just begun makes no visits before it has heard what that is, since it has no lease.
-    fn pace(&mut self, runtime: &Runtime) {
-        let is_paused = self.wanted.wishes.going == Going::Paused;
-        let (stays, options) = (self.wanted.stays, self.crawl_options());
-        for post in self.posts.values_mut() {
-            let Some((control, _)) = post.open.get() else {
-                continue;
-            };
-            if std::mem::replace(&mut post.stays, stays) != stays {
-                let (control, options) = (control.clone(), LiveOptions::from(&options));
-                let changed = match stays {
-                    true => "the crawl stays when nothing is left, and visits pages again",
-                    false => "the crawl ends when nothing is left, and visits each page once",
-                };
-                let changed = vec![changed.to_owned()];
-                post.changes += 1;
-                let (number, in_force) = (post.changes, Arc::clone(&post.in_force));
-                // Answered when it is in force, or not if the run ends.
-                runtime.spawn(async move {
-                    if control.change(options, changed).await.is_ok() {
-                        in_force.fetch_max(number, Ordering::Relaxed);
-                    }
-                });
-            }
-            if std::mem::replace(&mut post.is_paused, is_paused) != is_paused {
-                let control = control.clone();
-                // Answered when no visit is in progress, or not if the run ends.
-                runtime.spawn(async move {
-                    match is_paused {
-                        true => control.pause().await,
-                        false => control.resume().await,
-                    }
-                });
-            }
-        }
-    }
-
-    /// Returns how this worker crawls a shard, as people want it now: a crawl that ends when
-    /// nothing is left visits each page once.
-    fn crawl_options(&self) -> Options {
-        let mut options = self.options.crawl.clone();
-        if !self.wanted.stays {
-            options.revisit = RevisitPolicy::off();
-        }
-        options
     }
 
     /// Shows how the cluster stands.

@@ -307,6 +307,14 @@ impl Layers {
                 Some(value) => fits(section, name, &value).map(|()| Some(value)),
                 None => Ok(None),
             })
+            .or_else(|reason| {
+                // A default of none shows no type: it may be a text.
+                let written = toml::Value::String(text.to_owned());
+                match default.is_null() && fits(section, name, &written).is_ok() {
+                    true => Ok(Some(written)),
+                    false => Err(reason),
+                }
+            })
             .map_err(|reason| Error::Refused {
                 origin: origin.clone(),
                 key: key.to_owned(),
@@ -630,6 +638,19 @@ mod tests {
         distinct.sort();
         distinct.dedup();
         assert_eq!(distinct.len(), variables.len());
+    }
+
+    #[test]
+    fn texts_that_are_none_by_default_can_be_set() {
+        let set = |key, text| {
+            load_layers("", &[], &[("--set", key, text)])
+                .unwrap()
+                .config
+        };
+        let upload = set("archive.upload", "s3://crawls/news").archive.upload;
+        assert_eq!(upload.as_deref(), Some("s3://crawls/news"));
+        assert_eq!(set("state.group", "7").state.group.as_deref(), Some("7"));
+        assert_eq!(set("archive.operator", "none").archive.operator, None);
     }
 
     #[test]

@@ -14,6 +14,8 @@ use crate::url::{self, Canonicalizer, Identity, Secret};
 /// Reads texts from an archive.
 pub struct Texts {
     data: PathBuf,
+    /// Where else the crawl's files may be.
+    others: Vec<PathBuf>,
     options: PageOptions,
     decoding: DecodeBounds,
     identity: Identity,
@@ -35,6 +37,7 @@ impl Texts {
     pub fn of(data: &Path, bounds: &PageOptions, decoding: DecodeBounds) -> Self {
         Self {
             data: data.to_owned(),
+            others: Vec::new(),
             options: PageOptions {
                 // Links take time and are not needed.
                 max_links: 0,
@@ -46,6 +49,13 @@ impl Texts {
                 Secret::from_bytes([0; Secret::LEN]),
             ),
         }
+    }
+
+    /// Looks for files that are missing in other data directories of the same crawl, as those of
+    /// workers that have had the same shard.
+    #[must_use]
+    pub fn with_others(self, others: Vec<PathBuf>) -> Self {
+        Self { others, ..self }
     }
 
     /// Returns the main text of a page that was requested as `url`, or `None` if it has none
@@ -108,12 +118,25 @@ impl Texts {
 
     /// Returns the record at a place.
     pub fn record(&self, place: &RecordPlace) -> Result<ReadRecord, archive::Error> {
-        let path = WarcOptions::path_of(&self.data, &place.file);
+        let path = self.path(place);
         let mut records = SegmentReader::open_at(&path, place.offset, Limits::default())?;
         records.next().unwrap_or(Err(archive::Error::Torn {
             path,
             offset: place.offset,
         }))
+    }
+
+    fn path(&self, place: &RecordPlace) -> PathBuf {
+        let own = WarcOptions::path_of(&self.data, &place.file);
+        if self.others.is_empty() || archive::present(&own).is_some() {
+            return own;
+        }
+        let mut others = self.others.iter();
+        let found = others.find_map(|other| {
+            let path = WarcOptions::path_of(other, &place.file);
+            archive::present(&path)
+        });
+        found.unwrap_or(own)
     }
 
     /// Returns the page that a content is, or `None` if it is neither HTML nor text.

@@ -10,6 +10,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::crawl::Crawled;
+use crate::recovery::copy;
 use crate::run::{Output, PATIENCE, Place, gleaner, kind, linking, numbered, page, run, text};
 use crate::web::{Answer, Web};
 
@@ -34,6 +35,47 @@ pub(crate) fn lines(places: &[&Place], name: &str, arguments: &[&str]) -> Vec<Va
 
 fn urls(lines: &[Value]) -> Vec<&str> {
     lines.iter().map(|line| text(line, "url")).collect()
+}
+
+/// What a worker has taken over refers to files of the one before: these are found among the
+/// directories of that shard that are given, and of no other.
+#[test]
+fn texts_of_a_shard_are_found_in_the_directories_of_other_workers() {
+    let Crawled { crawl, .. } = Crawled::new(3, 14, 31, "");
+    let expected = crawl.told(&[]);
+    let has_text = |line: &&Value| line["text"].as_str().is_some_and(|it| !it.is_empty());
+    let count = expected.iter().filter(has_text).count();
+    assert!(count > 0);
+    let place = crawl.data().with_file_name("workers");
+    for (worker, shard) in [("w1", "03"), ("w2", "03"), ("w3", "04")] {
+        let directory = place.join(worker);
+        copy(&crawl.data(), &directory.join("shards").join(shard));
+        let called = format!("{{\"name\":\"{worker}\",\"machine\":\"m\"}}");
+        fs::write(directory.join("worker.json"), called).expect("it is written");
+    }
+    let first = place.join("w1/shards/03");
+    for archive in ["warc", "texts"] {
+        fs::remove_dir_all(first.join(archive)).expect("it is removed");
+        fs::create_dir(first.join(archive)).expect("it is made");
+    }
+    let texts = |other: &str, name: &str| {
+        let path = place.join(name);
+        let mut command = gleaner(&["export", "--format", "jsonl"]);
+        command.arg("-o").arg(&path).arg("--data-dir").arg(&first);
+        run({
+            command.arg(place.join(other));
+            command
+        })
+        .expect(0);
+        let text = fs::read_to_string(path).expect("it is written");
+        let lines: Vec<Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("it is JSON"))
+            .collect();
+        lines.iter().filter(has_text).count()
+    };
+    assert_eq!(texts("w3/shards/04", "another.jsonl"), count);
+    assert_eq!(texts("w2/shards/03", "same.jsonl"), 2 * count);
 }
 
 #[test]

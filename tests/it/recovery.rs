@@ -133,7 +133,7 @@ fn damaged_fingerprints_are_rebuilt() {
 }
 
 /// Copies a folder.
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("the folder is made");
     for entry in fs::read_dir(from).expect("the folder is read") {
         let entry = entry.expect("an entry");

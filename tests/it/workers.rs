@@ -224,11 +224,24 @@ fn workers_come_and_go_and_fetch_what_one_machine_fetches() {
     assert!(now.links.sent > 0, "{now:#?}");
     assert!(now.sum.pages > HOSTS as u64 * 20, "{now:#?}");
 
+    // Files of two shards may be brought to one place.
+    let mut of: BTreeMap<std::ffi::OsString, std::ffi::OsString> = BTreeMap::new();
     // What one worker has fetched and another one goes on with is told where it is missing.
     let mut shards = Vec::new();
     for name in ["a", "b", "c"] {
         let of_it = fs::read_dir(place.path().join(name).join("shards"));
         shards.extend(of_it.expect("it had some").flatten().map(|it| it.path()));
+    }
+    for shard in &shards {
+        let number = shard.file_name().expect("a number").to_owned();
+        for file in fs::read_dir(shard.join("warc")).into_iter().flatten() {
+            let name = file.expect("an entry").file_name();
+            if !name.to_string_lossy().contains(".warc.gz") {
+                continue;
+            }
+            let before = of.insert(name.clone(), number.clone());
+            assert!(before.is_none_or(|it| it == number), "{name:?}");
+        }
     }
     let pages = |shard: &Path| {
         let shard = shard.to_str().expect("a path that is a text");
@@ -446,8 +459,8 @@ fn verdicts(place: &Path, names: &[&str]) -> BTreeMap<String, Became> {
 }
 
 /// A crawl that stays visits its pages again when nothing is left: where the original of copies
-/// changes in one shard, one of them takes its place for all shards. It waits for seeds, ends when it
-/// is to stay no longer, and is taken up again when it is to stay once more.
+/// changes in one shard, one of them takes its place for all shards. It waits for seeds, ends when
+/// it is to stay no longer, and is taken up again when it is to stay once more.
 #[test]
 fn a_crawl_that_stays_visits_pages_again_and_waits_for_seeds() {
     let article = |text: &str| {

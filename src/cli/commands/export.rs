@@ -13,6 +13,7 @@ use crate::cli::output::Screen;
 use crate::cli::progress::Counted;
 use crate::cli::words::count;
 use crate::cli::{Failure, elsewhere};
+use crate::cluster::worker_of;
 use crate::engine::Position;
 use crate::export::{
     self, Columns, CrawlRead, Error, Filter, Manifest, Output, Packed, Packing, PageTable,
@@ -341,7 +342,7 @@ impl Arguments {
         let source = |data: &PathBuf| {
             Ok(Source {
                 data: data.clone(),
-                reader: Reader::new(show::texts(data)),
+                reader: Reader::new(show::texts(data).with_others(self.others_of(data))),
                 after: after(data)?,
             })
         };
@@ -408,6 +409,18 @@ impl Arguments {
             },
         )?;
         Ok((crawls_read(sources, &walked), output.finish()?))
+    }
+
+    /// Returns the other directories of the same shard, if the crawl is one of several workers.
+    fn others_of(&self, data: &Path) -> Vec<PathBuf> {
+        let shard = worker_of(data).and_then(|_| data.file_name());
+        let others = self.data_dir.iter().filter(|other| {
+            shard.is_some()
+                && *other != data
+                && other.file_name() == shard
+                && worker_of(other).is_some()
+        });
+        others.cloned().collect()
     }
 
     fn filter(&self) -> Filter {

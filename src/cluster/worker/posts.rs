@@ -8,17 +8,20 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use tokio::runtime::Runtime;
+
 use super::{Error, Worker};
 use crate::cluster::copies::{Copies, Copy, Follower, Giver, NO_COPY};
 use crate::cluster::exchange::{Exchange, Listed};
 use crate::cluster::log::{ShardLog, log_of};
 use crate::cluster::tells::Figures;
+use crate::cluster::wanted::Going;
 use crate::control::{ControlServer, Handles, ServeMode};
 use crate::engine::{
-    self, Control, Crawl, Ending, Failpoint, Lease, LostWorker, Opening, RunLimits, ShardOptions,
-    Step, StopHandle, Watch,
+    self, Control, Crawl, Ending, Failpoint, Lease, LiveOptions, LostWorker, Opening, Options,
+    RunLimits, ShardOptions, Step, StopHandle, Watch,
 };
-use crate::frontier::Shards;
+use crate::frontier::{RevisitPolicy, Shards};
 use crate::store;
 
 /// A shard that a thread crawls or follows.
@@ -167,6 +170,54 @@ impl Worker {
         Ok(post)
     }
 
+    /// Lets the crawls pause or go on, and visit pages again or not, as people want. A worker that
+    /// has just begun makes no visits before it has heard what that is, since it has no lease.
+    pub(super) fn pace(&mut self, runtime: &Runtime) {
+        let is_paused = self.wanted.wishes.going == Going::Paused;
+        let (stays, options) = (self.wanted.stays, self.crawl_options());
+        for post in self.posts.values_mut() {
+            let Some((control, _)) = post.open.get() else {
+                continue;
+            };
+            if std::mem::replace(&mut post.stays, stays) != stays {
+                let (control, options) = (control.clone(), LiveOptions::from(&options));
+                let changed = match stays {
+                    true => "the crawl stays when nothing is left, and visits pages again",
+                    false => "the crawl ends when nothing is left, and visits each page once",
+                };
+                let changed = vec![changed.to_owned()];
+                post.changes += 1;
+                let (number, in_force) = (post.changes, Arc::clone(&post.in_force));
+                // Answered when it is in force, or not if the run ends.
+                runtime.spawn(async move {
+                    if control.change(options, changed).await.is_ok() {
+                        in_force.fetch_max(number, Ordering::Relaxed);
+                    }
+                });
+            }
+            if std::mem::replace(&mut post.is_paused, is_paused) != is_paused {
+                let control = control.clone();
+                // Answered when no visit is in progress, or not if the run ends.
+                runtime.spawn(async move {
+                    match is_paused {
+                        true => control.pause().await,
+                        false => control.resume().await,
+                    }
+                });
+            }
+        }
+    }
+
+    /// Returns how this worker crawls a shard, as people want it now: a crawl that ends when
+    /// nothing is left visits each page once.
+    fn crawl_options(&self) -> Options {
+        let mut options = self.options.crawl.clone();
+        if !self.wanted.stays {
+            options.revisit = RevisitPolicy::off();
+        }
+        options
+    }
+
     /// Looks which threads have ended.
     pub(super) fn reap(&mut self) -> Result<(), Error> {
         let ended = self
@@ -287,7 +338,8 @@ impl Post {
         })
     }
 
-    /// Whether it may still visit pages again: then something is left to do, although nothing waits.
+    /// Whether it may still visit pages again: then something is left to do, although nothing
+    /// waits.
     pub(super) fn visits_again(&self) -> bool {
         self.stays || self.in_force.load(Ordering::Relaxed) != self.changes
     }

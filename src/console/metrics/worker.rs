@@ -45,12 +45,15 @@ struct Worker {
 type Figure = fn(&ShardNow) -> u64;
 
 /// Numbers of a shard that only rise. Another worker that takes it over goes on with them.
-const COUNTERS: [(&str, &str, Figure); 6] = [
+const COUNTERS: [(&str, &str, Figure); 7] = [
     (
         "gleaner_cluster_pages",
         "Pages whose server responded.",
         |it| it.figures.pages,
     ),
+    ("gleaner_cluster_revisits", "Later visits of pages.", |it| {
+        it.figures.revisits
+    }),
     ("gleaner_cluster_unique", "Pages of their own.", |it| {
         it.figures.unique
     }),

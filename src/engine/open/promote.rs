@@ -233,9 +233,13 @@ fn name_files(
 ) -> Result<ArchiveNames, Error> {
     let names = ArchiveNames::read(store)?;
     let next = |tail: Tail| tail.segment + u32::from(tail.offset > 0);
-    // What is derived from the secret must not tell anything of it.
-    let secret = read_secret(store)?;
-    let digest = Digest::of(secret.as_bytes());
+    // What is derived from the secret must not tell anything of it. All shards have the same, and
+    // their files may be brought to one place.
+    let mut secret = read_secret(store)?.as_bytes().to_vec();
+    if let Some(shard) = &options.shard {
+        secret.extend(shard.shards.own().to_be_bytes());
+    }
+    let digest = Digest::of(&secret);
     let crawl = digest.as_bytes().first_chunk().copied();
     let named = names.with_prefix(
         &options.archive.prefix,

@@ -73,6 +73,9 @@ fn in_words(now: &ClusterStatus) -> String {
     text_rate(now, &mut line);
     line("unique", sum.unique, "");
     line("duplicates", sum.duplicates, "");
+    if now.stays || sum.revisits > 0 {
+        line("revisits", sum.revisits, "");
+    }
     line("failed", sum.failed, "");
     line(
         "queued",

@@ -11,8 +11,9 @@ use crate::cli::commands::cluster::names::names;
 use crate::cli::commands::cluster::target::Target;
 use crate::cli::commands::config::{self, SettingFlags};
 use crate::cli::output::Screen;
+use crate::cli::signals::{self, Hangups};
 use crate::cli::words::count;
-use crate::cli::{Failure, help, signals};
+use crate::cli::{Failure, help};
 use crate::cluster::{Going, LOG_MAX, NotTaken, Times, Worker, WorkerError, WorkerOptions, enter};
 use crate::config::{Span, Unlike, joined};
 use crate::console::Sharing;
@@ -73,6 +74,10 @@ pub(in crate::cli::commands) fn run(arguments: &Arguments, screen: &Screen) -> R
     )?;
     let stop = StopHandle::new();
     signals::listen(stop.clone(), screen.clone())?;
+    let own = screen.clone();
+    Hangups::listen()?.each(move || {
+        own.say("SIGHUP: a worker reads its settings when it starts, and goes on as it is");
+    })?;
     let address = &arguments.target.address();
     let broker = arguments.target.connect()?;
     let terms = enter(&*broker, &arguments.data_dir, &stop);

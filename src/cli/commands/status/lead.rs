@@ -4,9 +4,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::cli::elsewhere::worker_of;
 use crate::cli::output::resting;
 use crate::cli::words::{count, size, time};
+use crate::cluster::worker_of;
 use crate::engine::{Limit, Status};
 use crate::inspect::StatusNow;
 
