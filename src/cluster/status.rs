@@ -165,6 +165,14 @@ pub struct CopyNow {
     pub lag: u64,
 }
 
+impl WorkerNow {
+    /// Whether it ended in good order: the last that it said is that it gives away what it owns. One
+    /// that was drained says so all the time.
+    pub fn has_ended(&self) -> bool {
+        !self.is_alive && self.is_leaving && !self.is_drained
+    }
+}
+
 /// What is known of a cluster.
 pub(super) struct Facts<'a> {
     pub(super) name: &'a str,
@@ -486,9 +494,10 @@ fn attention(
     for shard in shards.iter().filter(|it| !it.is_owned && !alive.is_empty()) {
         said.push(unowned(shard));
     }
+    // One that has said that it ends is no news.
     for worker in workers
         .iter()
-        .filter(|it| !it.is_alive && !alive.is_empty())
+        .filter(|it| !it.is_alive && !it.has_ended() && !alive.is_empty())
     {
         let name = &worker.name;
         said.push(match worker.silent_seconds {

@@ -216,6 +216,23 @@ fn who_took_a_shard_over_is_believed_and_not_who_had_it() {
 }
 
 #[test]
+fn who_ended_in_good_order_needs_no_attention_and_who_died_does() {
+    let mut workers = both();
+    let mut gone = known(1, 40, (0, 7), 10_000);
+    (gone.is_alive, gone.age) = (false, None);
+    gone.beat.looks.clear();
+    gone.beat.tells.figures.clear();
+    gone.beat.is_leaving = true;
+    workers.insert("c".to_owned(), gone);
+    let ended = now(&workers, &Wishes::default());
+    assert!(ended.workers[2].has_ended());
+    assert_eq!(ended.attention, Vec::<String>::new());
+    workers.get_mut("c").unwrap().beat.is_leaving = false;
+    let died = now(&workers, &Wishes::default());
+    assert_eq!(died.attention, ["worker c is gone"]);
+}
+
+#[test]
 fn what_is_over_needs_no_attention() {
     let mut workers = both();
     for (shard, known) in (0..).zip(workers.values_mut()) {

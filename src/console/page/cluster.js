@@ -40,7 +40,8 @@ function Figures({ now }) {
 
 // Workers end when nothing is left.
 function stateOf(worker, isOver) {
-  if (!worker.is_alive) return isOver ? ['good', 'ended'] : ['bad', 'gone'];
+  const hasEnded = isOver || (worker.is_leaving && !worker.is_drained);
+  if (!worker.is_alive) return hasEnded ? ['good', 'ended'] : ['bad', 'gone'];
   if (worker.is_drained) return ['warn', worker.owns.length > 0 ? 'being drained' : 'drained'];
   return worker.is_leaving ? ['warn', 'leaving'] : ['good', 'alive'];
 }

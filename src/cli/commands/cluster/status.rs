@@ -94,8 +94,12 @@ fn in_words(now: &ClusterStatus) -> String {
     );
     line("links", links.sent, &waiting);
     line("take-overs", now.take_overs, "");
-    text.push_str(&workers(&now.workers, now.is_over));
-    text.push_str(&shards(&now.shards, now.is_over));
+    // Workers end when nothing is left, whatever was asked for since.
+    let is_done = now.shards.iter().all(|it| it.is_done);
+    text.push_str(&workers(&now.workers, is_done));
+    // Who has ended tells no more of its copies.
+    let no_copy = if alive > 0 { "none" } else { "-" };
+    text.push_str(&shards(&now.shards, is_done, no_copy));
     text
 }
 
@@ -105,7 +109,7 @@ fn text_rate(now: &ClusterStatus, line: &mut impl FnMut(&str, u64, &str)) {
     line("pages", now.sum.pages, &rate);
 }
 
-fn workers(workers: &[WorkerNow], is_over: bool) -> String {
+fn workers(workers: &[WorkerNow], is_done: bool) -> String {
     let mut rows = vec![
         [
             "worker", "machine", "owns", "copies", "pages/s", "clock", "state",
@@ -115,10 +119,9 @@ fn workers(workers: &[WorkerNow], is_over: bool) -> String {
     ];
     for worker in workers {
         let state = match worker {
-            // They end when nothing is left.
             WorkerNow {
                 is_alive: false, ..
-            } if is_over => "ended",
+            } if is_done || worker.has_ended() => "ended",
             WorkerNow {
                 is_alive: false, ..
             } => "gone",
@@ -157,7 +160,7 @@ fn clock(seconds: f64) -> String {
     }
 }
 
-fn shards(shards: &[ShardNow], is_over: bool) -> String {
+fn shards(shards: &[ShardNow], is_done: bool, no_copy: &str) -> String {
     let mut rows = vec![
         [
             "shard",
@@ -180,7 +183,7 @@ fn shards(shards: &[ShardNow], is_over: bool) -> String {
             None => "-".to_owned(),
         };
         let copies = shard.copies.iter().map(|copy| {
-            let is_gone = !copy.is_alive && !is_over;
+            let is_gone = !copy.is_alive && !is_done;
             let mark = if is_gone { ", gone" } else { "" };
             format!("{} ({}{mark})", copy.worker, copy.lag)
         });
@@ -194,7 +197,7 @@ fn shards(shards: &[ShardNow], is_over: bool) -> String {
             shard.links.sent.to_string(),
             shard.links.waiting.to_string(),
             match copies.is_empty() {
-                true => "none".to_owned(),
+                true => no_copy.to_owned(),
                 false => copies.join(", "),
             },
             match shard.is_done {
