@@ -23,6 +23,9 @@ pub(crate) struct Revisits {
     pub(crate) policy: RevisitPolicy,
     /// When the next row is due, as far as is known: never later than it is.
     next: Option<Moment>,
+    /// Whether no row is due before the moment from which rows are read. Versions before let such
+    /// rows be.
+    is_swept: bool,
     /// How far the pages that have no row were looked for; `None` if there are none.
     adopting: Option<Vec<u8>>,
     /// Set if some cluster may be without an original.
@@ -39,6 +42,7 @@ impl Revisits {
         let mut revisits = Self {
             policy: RevisitPolicy::off(),
             next: None,
+            is_swept: false,
             adopting: None,
             has_orphans: true,
         };
@@ -102,8 +106,8 @@ impl Revisits {
         }
     }
 
-    /// Does what is due at `set.now`: successors of lost originals first, then pages without a row,
-    /// then due revisits.
+    /// Does what is due at `set.now`: successors of lost originals first, then due revisits, then
+    /// pages without a row: those are due no earlier than what was read last.
     pub(crate) fn advance(&mut self, policies: &Policies, set: &mut WriteSet) -> Result<(), Error> {
         if self.has_orphans {
             self.has_orphans = succession::advance(set)?;
@@ -112,15 +116,17 @@ impl Revisits {
                 return Ok(());
             }
         }
-        if let Some(after) = self.adopting.take() {
-            self.adopt(&after, set)?;
-        }
         let now = set.now;
-        let from = keys::revisit(set.state.revisits_from.0, &[0; 16]);
+        let before = set.state.revisits_from;
+        let from = match self.is_swept {
+            true => keys::revisit(before.0, &[0; 16]),
+            false => Vec::new(),
+        };
         let store = &set.store;
         let rows = store.range(Table::Revisits, &[], &from, ROWS_PER_COMMIT)?;
         let whole = rows.len() == ROWS_PER_COMMIT;
         self.next = None;
+        self.is_swept = true;
         for (key, _) in rows {
             let Some((due, id)) = keys::parse_revisit(&key) else {
                 continue;
@@ -129,7 +135,9 @@ impl Revisits {
                 self.next = Some(Moment(due));
                 break;
             }
-            set.state.revisits_from = Moment(due);
+            set.state.revisits_from = before.max(Moment(due));
+            // Behind a whole part of such rows there may be more of them.
+            self.is_swept = !whole || Moment(due) >= before;
             set.batch.delete(Table::Revisits, key);
             let id = UrlId::from_bytes(id);
             if !self.put_off(id, policies, set)? {
@@ -138,6 +146,9 @@ impl Revisits {
         }
         if whole && self.next.is_none() {
             self.next = Some(now);
+        }
+        if let Some(after) = self.adopting.take() {
+            self.adopt(&after, set)?;
         }
         if !set.batch.is_empty() {
             set.end_receipt();
@@ -303,4 +314,60 @@ pub(super) fn is_gone(status: u16) -> bool {
 /// Converts an interval to milliseconds, as in rows.
 pub(super) fn millis(interval: Duration) -> u64 {
     u64::try_from(interval.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::testing::{DAY, World, html, options, words};
+
+    const FIRST: &str = "http://a.example/1";
+    const SECOND: &str = "http://a.example/2";
+
+    fn daily() -> RevisitPolicy {
+        let day = Duration::from_hours(24);
+        RevisitPolicy {
+            mode: RevisitMode::Fixed,
+            interval: day,
+            min_interval: day,
+            max_interval: day,
+        }
+    }
+
+    fn world() -> World {
+        let mut options = options();
+        options.revisit = daily();
+        World::with(options)
+    }
+
+    fn restart(world: &mut World, policy: RevisitPolicy) {
+        world.options.revisit = policy;
+        world.restart();
+    }
+
+    /// A page that was visited while revisits were off may be due before one that has its row.
+    #[test]
+    fn a_page_without_a_row_is_visited_again_whatever_was_read_before() {
+        let mut world = world();
+        world.visit(FIRST, &html("", &words(1)));
+        restart(&mut world, RevisitPolicy::off());
+        world.now -= DAY / 2;
+        world.visit(SECOND, &html("", &words(2)));
+        world.now += 10 * DAY;
+        restart(&mut world, daily());
+        assert_eq!(world.queued().len(), 2, "{:?}", world.queued());
+    }
+
+    /// Versions before let rows be that were due earlier than what they had read.
+    #[test]
+    fn a_row_that_was_passed_over_is_read_at_the_next_start() {
+        let mut world = world();
+        world.visit(FIRST, &html("", &words(1)));
+        let passed = Moment(world.now + 5 * DAY);
+        world.committer().state.revisits_from = passed;
+        world.visit(SECOND, &html("", &words(2)));
+        world.now += 10 * DAY;
+        restart(&mut world, daily());
+        assert_eq!(world.queued().len(), 2, "{:?}", world.queued());
+    }
 }
