@@ -166,8 +166,8 @@ pub struct CopyNow {
 }
 
 impl WorkerNow {
-    /// Whether it ended in good order: the last that it said is that it gives away what it owns. One
-    /// that was drained says so all the time.
+    /// Whether it ended in good order: the last that it said is that it gives away what it owns.
+    /// One that was drained says so all the time.
     pub fn has_ended(&self) -> bool {
         !self.is_alive && self.is_leaving && !self.is_drained
     }
