@@ -200,8 +200,9 @@ pub fn files_of(directory: &Path) -> io::Result<ArchiveFiles> {
     })
 }
 
-/// Numbers that each worker has of its own which takes a crawl over: those between are nobody's.
-const NUMBERS_OF_ONE: u32 = 1 << 16;
+/// How many numbers of files each worker has of its own which takes a crawl over, from a multiple
+/// of that on: those that it does not use are nobody's.
+pub const NUMBERS_OF_ONE: u32 = 1 << 16;
 
 /// Returns how many numbers are missing among those of each crawl's files, of each worker's where
 /// several have had it. A crawl whose first files have plain names may have them anywhere.

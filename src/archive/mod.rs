@@ -39,7 +39,7 @@ pub use ahead::Ahead;
 pub use cdxj::{IndexLine, LineSorter, SortedLines, index_line, index_path};
 pub use directory::replace_file;
 pub use earlier::{add_earlier_archives, earlier_archives};
-pub use elsewhere::{ArchiveFiles, files_of, present, set_elsewhere};
+pub use elsewhere::{ArchiveFiles, NUMBERS_OF_ONE, files_of, present, set_elsewhere};
 pub use erase::{
     Eraser, Span, for_each_capture, for_each_target, is_tombstone, records_beside,
     take_out_of_index, verdicts_behind,

@@ -67,7 +67,7 @@ pub(super) fn change<T: Serialize + DeserializeOwned + Default>(
         if !change(&mut row) {
             return Ok(row);
         }
-        match write(broker, name, version, &row) {
+        match write(broker, name, version, postcard::to_stdvec(&row)) {
             Ok(_) => return Ok(row),
             Err(Error::Moved) => {}
             Err(error) => return Err(error),
@@ -93,9 +93,17 @@ pub(super) fn read<T: DeserializeOwned + Default>(
     broker: &dyn Broker,
     name: &str,
 ) -> Result<(u64, T)> {
+    read_by(broker, name, |row| postcard::from_bytes(row))
+}
+
+fn read_by<T: Default>(
+    broker: &dyn Broker,
+    name: &str,
+    decode: impl FnOnce(&[u8]) -> postcard::Result<T>,
+) -> Result<(u64, T)> {
     match broker.row(name)? {
         None => Ok((0, T::default())),
-        Some((version, row)) => match postcard::from_bytes(&row) {
+        Some((version, row)) => match decode(&row) {
             Ok(row) => Ok((version, row)),
             Err(error) => Err(Error::Refused(format!(
                 "the row {name} cannot be read: {error}"
@@ -105,8 +113,12 @@ pub(super) fn read<T: DeserializeOwned + Default>(
 }
 
 /// Writes a row if it has this version, and returns the new one.
-fn write<T: Serialize>(broker: &dyn Broker, name: &str, version: u64, row: &T) -> Result<u64> {
-    let row = postcard::to_stdvec(row);
+fn write(
+    broker: &dyn Broker,
+    name: &str,
+    version: u64,
+    row: postcard::Result<Vec<u8>>,
+) -> Result<u64> {
     let row = row.map_err(|error| Error::Refused(format!("the row {name}: {error}")))?;
     broker.put_row(name, version, &row)
 }
@@ -217,14 +229,7 @@ impl Rows {
 
     /// Returns what a worker said last, and the version of its row.
     pub(super) fn beat(&self, worker: &str) -> Result<(u64, Beat)> {
-        let name = row_of(worker);
-        let Some((version, row)) = self.broker.row(&name)? else {
-            return Ok((0, Beat::default()));
-        };
-        let beat = Beat::decode(&row);
-        let beat = beat
-            .map_err(|error| Error::Refused(format!("the row {name} cannot be read: {error}")))?;
-        Ok((version, beat))
+        read_by(&*self.broker, &row_of(worker), Beat::decode)
     }
 
     /// Replaces what a worker said last, if that has this version, and returns the new one.
@@ -233,10 +238,7 @@ impl Rows {
     ///
     /// [`Error::Moved`] if somebody else speaks under this name.
     pub(super) fn put_beat(&self, worker: &str, version: u64, beat: &Beat) -> Result<u64> {
-        let name = row_of(worker);
-        let row = beat.encode();
-        let row = row.map_err(|error| Error::Refused(format!("the row {name}: {error}")))?;
-        self.broker.put_row(&name, version, &row)
+        write(&*self.broker, &row_of(worker), version, beat.encode())
     }
 }
 

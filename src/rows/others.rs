@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::archive::NUMBERS_OF_ONE;
 use crate::store::{Result, Store, Table, decode, keys};
 
 /// Numbers of files that are not on this disk, in ascending ranges: from, to (without).
@@ -24,16 +25,16 @@ impl OtherFiles {
     /// Returns the first number of the files that a worker begins who takes a crawl over, as the
     /// n-th to do so; `None` if there are no more numbers.
     ///
-    /// Each has 65,536 of its own, so that the number of a file tells who has it, and no two files
-    /// of a crawl have the same name.
+    /// Each has [`NUMBERS_OF_ONE`] of its own, so that the number of a file tells who has it, and
+    /// no two files of a crawl have the same name.
     pub fn first_of(keeper: u64) -> Option<u32> {
         let keeper = u16::try_from(keeper).ok().filter(|it| *it < u16::MAX)?;
-        Some(u32::from(keeper) << 16)
+        Some(u32::from(keeper) * NUMBERS_OF_ONE)
     }
 
     /// Returns which of these workers has begun the file of a number.
     pub fn keeper_of(segment: u32) -> u64 {
-        u64::from(segment >> 16)
+        u64::from(segment / NUMBERS_OF_ONE)
     }
 
     /// Returns which of these workers' files are on this disk, of the first to the one that began

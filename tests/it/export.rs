@@ -62,11 +62,8 @@ fn texts_of_a_shard_are_found_in_the_directories_of_other_workers() {
         let path = place.join(name);
         let mut command = gleaner(&["export", "--format", "jsonl"]);
         command.arg("-o").arg(&path).arg("--data-dir").arg(&first);
-        run({
-            command.arg(place.join(other));
-            command
-        })
-        .expect(0);
+        command.arg(place.join(other));
+        run(command).expect(0);
         let text = fs::read_to_string(path).expect("it is written");
         let lines: Vec<Value> = text
             .lines()

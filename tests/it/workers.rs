@@ -484,11 +484,13 @@ fn a_crawl_that_stays_visits_pages_again_and_waits_for_seeds() {
     let mut cluster = Cluster::new(place.path(), [web.url(0, "/")]);
     cluster.options = options_of_a_daemon();
     assert_eq!(set_staying(&cluster.engine, true), Ok(true));
+    // While it stays there is always a further request.
     let until = |what: &str, is_so: &dyn Fn() -> bool| {
         let start = Instant::now();
         while !is_so() {
             assert!(start.elapsed() < PATIENCE, "{what}");
-            thread::sleep(Duration::from_millis(20));
+            let next = web.requests().len() + 1;
+            assert!(web.wait_for_requests(next, PATIENCE), "{what}");
         }
     };
     let asked = |path: &str| {

@@ -174,13 +174,16 @@ impl Worker {
     /// has just begun makes no visits before it has heard what that is, since it has no lease.
     pub(super) fn pace(&mut self, runtime: &Runtime) {
         let is_paused = self.wanted.wishes.going == Going::Paused;
-        let (stays, options) = (self.wanted.stays, self.crawl_options());
+        let stays = self.wanted.stays;
+        let is_new = self.posts.values().any(|post| post.stays != stays);
+        let options = is_new.then(|| self.crawl_options());
         for post in self.posts.values_mut() {
             let Some((control, _)) = post.open.get() else {
                 continue;
             };
-            if std::mem::replace(&mut post.stays, stays) != stays {
-                let (control, options) = (control.clone(), LiveOptions::from(&options));
+            if let Some(options) = options.as_ref().filter(|_| post.stays != stays) {
+                post.stays = stays;
+                let (control, options) = (control.clone(), LiveOptions::from(options));
                 let changed = match stays {
                     true => "the crawl stays when nothing is left, and visits pages again",
                     false => "the crawl ends when nothing is left, and visits each page once",

@@ -13,7 +13,7 @@ use crate::cli::Failure;
 use crate::cli::commands::crawl::SeedArguments;
 use crate::cli::output::{self, Screen};
 use crate::cli::words::count;
-use crate::cluster::{self, ClusterStatus, Going, Limits, set_going, set_staying, status};
+use crate::cluster::{self, Going, Limits, set_going, set_staying, status};
 use crate::frontier::Seed;
 
 #[derive(Debug, Args)]
@@ -101,7 +101,9 @@ pub(crate) struct Add {
 }
 
 /// Says what workers make of a wish.
-fn tell(now: &ClusterStatus, wish: &str) {
+fn tell((target, broker): (&Target, &Arc<dyn Broker>), wish: &str) -> Result<(), Failure> {
+    let now = status(broker, target.name(), PATIENCE);
+    let now = now.map_err(|error| target.explain(error))?;
     let alive = now.workers.iter().filter(|it| it.is_alive).count() as u64;
     output::say(&match alive {
         0 => format!("{wish}; no worker runs now"),
@@ -110,6 +112,7 @@ fn tell(now: &ClusterStatus, wish: &str) {
             count(alive, "worker")
         ),
     });
+    Ok(())
 }
 
 pub(super) fn drain(arguments: &Drain) -> Result<(), Failure> {
@@ -146,9 +149,7 @@ fn order(
         output::say(known);
         return Ok(());
     }
-    let now = status(broker, target.name(), PATIENCE);
-    tell(&now.map_err(|error| target.explain(error))?, new);
-    Ok(())
+    tell((target, broker), new)
 }
 
 pub(super) fn pause(arguments: &Pause) -> Result<(), Failure> {
@@ -178,13 +179,11 @@ pub(super) fn resume(arguments: &Resume) -> Result<(), Failure> {
     if arguments.daemon || arguments.no_daemon {
         set_staying(&*broker, arguments.daemon).map_err(explain)?;
         set_going(&*broker, Going::Running).map_err(explain)?;
-        let now = status(&broker, target.name(), PATIENCE).map_err(explain)?;
         let wish = match arguments.daemon {
             true => "when nothing is left, it visits its pages again, and waits for seeds",
             false => "when nothing is left, it ends",
         };
-        tell(&now, wish);
-        return Ok(());
+        return tell((target, &broker), wish);
     }
     let words = ("resumed", "the crawl was neither paused nor stopped");
     order((target, &broker), Going::Running, words)
@@ -212,8 +211,6 @@ pub(super) fn seeds(command: &Seeds) -> Result<(), Failure> {
     let all: Vec<Seed> = sources.seeds().collect::<Result<_, _>>()?;
     cluster::add_seeds(&*broker, all).map_err(|error| target.explain(error))?;
     given.tell(&Screen::new(false));
-    let now = status(&broker, target.name(), PATIENCE);
-    let now = now.map_err(|error| target.explain(error))?;
-    tell(&now, &format!("added: {}", count(given.seeds, "seed")));
-    Ok(())
+    let added = format!("added: {}", count(given.seeds, "seed"));
+    tell((target, &broker), &added)
 }
