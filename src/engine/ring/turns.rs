@@ -23,7 +23,7 @@ const PART: Duration = Duration::from_millis(250);
 const EXPECTED: Duration = Duration::from_millis(50);
 /// What takes long to read, and is read by half of the analysts at most, or to commit.
 const LONG: Duration = Duration::from_millis(50);
-/// How long a domain that had a visit here counts as one of the others.
+/// How long a domain counts as one of the others when its last visit has left.
 const LATELY: Duration = Duration::from_secs(10);
 /// How many times as long as it was busy a domain rests at most.
 const REST: usize = 3;
@@ -50,7 +50,8 @@ struct State {
     taken_up: Vec<Site>,
     /// Whether the scheduler waits for that.
     is_awaited: bool,
-    /// The last domains that had a visit here, the last one first, and when: as many as matter.
+    /// The last domains that had a visit here, the last one first, and when it came or left: as many
+    /// as matter.
     last: VecDeque<(Site, Instant)>,
 }
 
@@ -110,22 +111,35 @@ impl Domain {
 }
 
 impl State {
-    /// Number of other domains that had visits here lately, as far as it matters, and when the last
-    /// of them had.
-    fn others(&self, site: &Site, now: Instant) -> (usize, Option<Instant>) {
+    /// Number of other domains that have visits here or had some lately, as far as it matters, and
+    /// until when there are some if none comes.
+    fn others(&self, site: &Site, now: Instant) -> (usize, Instant) {
         let others = self.last.iter().filter(|(other, _)| other != site);
-        let lately = others.filter(|(_, at)| now.saturating_duration_since(*at) < LATELY);
-        let mut lately = lately.map(|(_, at)| *at);
-        let last = lately.next();
-        let number = usize::from(last.is_some()) + lately.count();
+        // Who waits for pages that take long is still there, however long that is.
+        let ends = others.map(|(other, at)| match self.has_visits(other) {
+            true => now + LATELY,
+            false => *at + LATELY,
+        });
+        let ends = ends.filter(|end| *end > now);
+        let (number, last) = ends.fold((0, now), |(n, last), end| (n + 1, last.max(end)));
         (number.min(REST), last)
+    }
+
+    fn has_visits(&self, site: &Site) -> bool {
+        let domain = self.domains.get(site);
+        domain.is_some_and(|it| it.inside + it.waiting > 0)
+    }
+
+    /// Notes that a domain is here.
+    fn see(&mut self, site: &Site, now: Instant) {
+        self.last.retain(|(known, _)| known != site);
+        self.last.truncate(REST);
+        self.last.push_front((site.clone(), now));
     }
 
     /// A visit of a domain arrives.
     fn arrive(&mut self, site: &Site, now: Instant) {
-        self.last.retain(|(known, _)| known != site);
-        self.last.truncate(REST);
-        self.last.push_front((site.clone(), now));
+        self.see(site, now);
         self.domains.entry(site.clone()).or_default().waiting += 1;
     }
 
@@ -140,7 +154,7 @@ impl State {
 
     /// Lets a visit in that waits, if it may.
     fn enter(&mut self, site: &Site, analysts: usize, now: Instant) -> Result<(), Wait> {
-        let (others, last) = self.others(site, now);
+        let (others, none_from) = self.others(site, now);
         let domain = self.domains.entry(site.clone()).or_default();
         if others > 0 {
             let changed = Arc::clone(&domain.changed);
@@ -150,7 +164,7 @@ impl State {
             }
             if let Some(end) = domain.rests_until.filter(|end| *end > now) {
                 // Without others there is nobody to rest for.
-                let until = last.map(|last| end.min(last + LATELY));
+                let until = Some(end.min(none_from));
                 return Err(Wait { changed, until });
             }
         }
@@ -163,10 +177,11 @@ impl State {
     }
 
     /// A visit leaves that was let in.
-    fn leave(&mut self, site: &Site) {
+    fn leave(&mut self, site: &Site, now: Instant) {
         if let Some(domain) = self.domains.get_mut(site) {
             domain.inside -= 1;
             domain.changed.notify_one();
+            self.see(site, now);
         }
     }
 
@@ -319,7 +334,7 @@ impl Drop for Turn {
     fn drop(&mut self) {
         self.arrive();
         if let Some((turns, site)) = self.taken.take() {
-            turns.state().leave(&site);
+            turns.state().leave(&site, Instant::now());
         }
     }
 }
@@ -344,8 +359,8 @@ mod tests {
         entered.count()
     }
 
-    fn leave(state: &mut State, site: &Site, number: usize) {
-        (0..number).for_each(|_| state.leave(site));
+    fn leave(state: &mut State, site: &Site, number: usize, now: Instant) {
+        (0..number).for_each(|_| state.leave(site, now));
     }
 
     #[test]
@@ -358,31 +373,31 @@ mod tests {
             100,
             "alone, it may have all"
         );
-        leave(&mut state, &slow, 100);
+        leave(&mut state, &slow, 100, now);
         assert_eq!(entering(&mut state, &fast, now), 5, "nothing is known");
-        leave(&mut state, &fast, 5);
+        leave(&mut state, &fast, 5, now);
         // The other is not there at this moment, but will be again.
         now += SECOND;
         assert_eq!(entering(&mut state, &slow, now), 5);
-        leave(&mut state, &slow, 5);
+        leave(&mut state, &slow, 5, now);
         state.learn(&slow, (Duration::ZERO, SECOND), 8, now);
         assert_eq!(entering(&mut state, &slow, now), 0, "it rests");
         now += SECOND;
         assert_eq!(entering(&mut state, &slow, now), 1);
-        leave(&mut state, &slow, 1);
+        leave(&mut state, &slow, 1, now);
         let moment = Duration::from_millis(1);
         for _ in 0..30 {
             state.learn(&slow, (moment * 60, moment), 8, now);
         }
         now += SECOND;
         assert_eq!(entering(&mut state, &slow, now), 4, "half of the analysts");
-        leave(&mut state, &slow, 4);
+        leave(&mut state, &slow, 4, now);
         for _ in 0..60 {
             state.learn(&slow, (Duration::ZERO, moment), 8, now);
         }
         now += SECOND;
         assert_eq!(entering(&mut state, &slow, now), 100, "its pages are cheap");
-        leave(&mut state, &slow, 100);
+        leave(&mut state, &slow, 100, now);
         let left = state.domains.values().map(|it| it.inside + it.waiting);
         assert_eq!(left.sum::<usize>(), 0);
     }
@@ -411,11 +426,37 @@ mod tests {
         let [slow, fast] = sites();
         let mut state = State::default();
         let now = Instant::now();
-        state.arrive(&fast, now);
+        assert_eq!(entering(&mut state, &fast, now), 100);
+        leave(&mut state, &fast, 100, now);
         state.learn(&slow, (SECOND * 100, SECOND * 100), 1, now);
         state.arrive(&slow, now);
         let wait = state.enter(&slow, 1, now).unwrap_err();
         assert_eq!(wait.until, Some(now + LATELY));
+        assert!(state.enter(&slow, 1, now + LATELY).is_ok());
+    }
+
+    /// Its one visit waits behind pages that take long. It was not seen lately, but those that come
+    /// in place of these would keep the next one waiting too.
+    #[test]
+    fn who_waits_for_long_is_not_gone() {
+        let [slow, fast] = sites();
+        let mut state = State::default();
+        let mut now = Instant::now();
+        state.arrive(&fast, now);
+        assert!(state.enter(&fast, 1, now).is_ok());
+        assert_eq!(entering(&mut state, &slow, now), 5, "nothing is known");
+        now += LATELY * 3;
+        leave(&mut state, &slow, 1, now);
+        assert_eq!(entering(&mut state, &slow, now), 1);
+        leave(&mut state, &slow, 5, now);
+        state.learn(&slow, (LATELY * 3, SECOND), 1, now);
+        state.arrive(&slow, now);
+        let wait = state.enter(&slow, 1, now).unwrap_err();
+        assert_eq!(wait.until, Some(now + LATELY), "it rests, and looks again");
+        assert!(state.enter(&slow, 1, now + LATELY * 2).is_err());
+        leave(&mut state, &fast, 1, now);
+        let moment = Duration::from_millis(1);
+        assert!(state.enter(&slow, 1, now + LATELY - moment).is_err());
         assert!(state.enter(&slow, 1, now + LATELY).is_ok());
     }
 
