@@ -50,6 +50,14 @@ pub fn shared(config: &Config) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// The settings that each machine has of its own and that are given here, by their keys.
+pub fn own(config: &Config) -> Vec<String> {
+    let usual = flat(&Config::default());
+    let given = flat(config).into_iter();
+    let given = given.filter(|(key, value)| is_own(key) && usual.get(key) != Some(value));
+    given.map(|(key, _)| key).collect()
+}
+
 /// Whether a value has credentials, which are hidden.
 fn is_secret(value: &str) -> bool {
     value.contains(HIDDEN)
@@ -252,6 +260,15 @@ mod tests {
         );
         assert!(!crawl.contains_key("state.max_memory"));
         assert_eq!(joined(&given, &crawl), Ok(given.config));
+    }
+
+    #[test]
+    fn what_the_crawl_does_not_keep_is_told() {
+        assert_eq!(own(&Config::default()), [""; 0]);
+        let given = "[state]\nmax_memory = \"3GiB\"\n[daemon]\nlisten = \"127.0.0.1:7979\"\n\
+                     [politeness]\ndelay = \"7s\"\n";
+        let told = own(&read(&[given]).config);
+        assert_eq!(told, ["daemon.listen", "state.max_memory"]);
     }
 
     #[test]

@@ -34,7 +34,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-pub use cluster::{Unlike, joined, shared};
+pub use cluster::{Unlike, joined, own, shared};
 pub use console::ConsoleSettings;
 pub use dedup::RuleSettings;
 pub use domains::DomainSettings;

@@ -382,8 +382,8 @@ pub(crate) fn a_person_creates_watches_and_steers_a_cluster() {
     assert!(checked.stdout.contains("one won in 50"), "{checked:#?}");
     assert!(checked.stdout.contains("sync_interval"), "{checked:#?}");
     create(&world, &settings, "1")
-        .expect(1)
-        .says(&["2 to 256 shards"]);
+        .expect(2)
+        .says(&["1 is not in 2..=256"]);
     create(&world, &settings, "4")
         .expect(0)
         .says(&["created: 1 seed, 4 shards"]);
@@ -428,9 +428,10 @@ pub(crate) fn a_person_creates_watches_and_steers_a_cluster() {
     assert_eq!(world.web.requests().len(), 0, "nobody makes visits");
 
     // One leaves without ending.
-    tell(&["drain"], &["c"])
-        .expect(2)
-        .says(&["has no worker c"]);
+    for order in ["drain", "forget"] {
+        let told = tell(&[order], &["c"]).expect(2);
+        told.says(&["has no worker c"]);
+    }
     tell(&["drain"], &["a"]).expect(0);
     wait_for(&world, |now| {
         now["workers"][1]["owns"] == json!([0, 1, 2, 3])
@@ -609,9 +610,19 @@ pub(crate) fn a_worker_shows_its_cluster() {
     assert!(get("/").1.contains("assets/cluster.js"));
     // Its shards answer while it runs, as any crawl does.
     let shard = place.path().join("a/shards/03");
-    let mut report = gleaner(&["report", "--json", "--data-dir"]);
-    report.arg(&shard);
-    assert!(run(report).expect(0).json().is_object());
+    let of_shard = |command: &[&str]| {
+        let mut command = gleaner(command);
+        command.arg("--data-dir").arg(&shard);
+        run(command)
+    };
+    assert!(of_shard(&["report", "--json"]).expect(0).json().is_object());
+    of_shard(&["pause"])
+        .expect(0)
+        .says(&["another worker than a"]);
+    of_shard(&["resume"]).expect(0);
+    of_shard(&["stop"])
+        .expect(2)
+        .says(&["a would open this shard again", "gleaner cluster stop"]);
     a.signal(Signal::TERM);
     a.end().expect(0);
 }

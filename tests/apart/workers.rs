@@ -326,7 +326,7 @@ pub(crate) fn that_are_interrupted_while_they_copy_and_lose_a_disk() {
     fs::remove_dir_all(world.data("a")).expect("nobody uses it");
     wait_until("it has all", || owned(&engine, "b") == SHARDS.len());
     let forgotten = || forget_worker(&everywhere, "a", true, Duration::from_secs(1));
-    patiently(forgotten);
+    assert!(patiently(forgotten));
     world.web.release();
     b.end().expect(0);
 

@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use super::crawl::{self, SeedArguments, Sources};
 use crate::cli::Failure;
 use crate::cli::output::{self, Screen};
+use crate::cluster::{Called, worker_of};
 use crate::config;
 use crate::control::client::{self, Client};
 use crate::control::{Request, Response};
@@ -108,9 +109,15 @@ pub(super) fn pause(arguments: &Pause) -> Result<(), Failure> {
             }
         ));
     }
-    output::say(&format!(
-        "paused: no requests are made until `gleaner resume --data-dir {directory}`"
-    ));
+    output::say(&match worker_of(&arguments.target.data_dir) {
+        None => {
+            format!("paused: no requests are made until `gleaner resume --data-dir {directory}`")
+        }
+        Some((_, Called { name, .. })) => format!(
+            "paused: this shard makes no requests until `gleaner resume --data-dir {directory}`, or \
+             until another worker than {name} owns it; `gleaner cluster pause` pauses all"
+        ),
+    });
     Ok(())
 }
 
@@ -166,6 +173,15 @@ fn hold_in_run(directory: &Path, name: &str, is_held: bool) -> Result<Vec<String
 }
 
 pub(super) fn stop(arguments: &Stop) -> Result<(), Failure> {
+    if let Some((_, Called { name, .. })) = worker_of(&arguments.target.data_dir) {
+        return Err(Failure::Usage {
+            message: format!("worker {name} would open this shard again at once"),
+            hint: Some(
+                "end the worker itself, which others take over from, or all with `gleaner cluster \
+                 stop`",
+            ),
+        });
+    }
     let mut client = arguments.target.connect()?;
     client.ask(&Request::Stop)?;
     client.wait_for_end()?;

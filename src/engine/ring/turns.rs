@@ -50,8 +50,8 @@ struct State {
     taken_up: Vec<Site>,
     /// Whether the scheduler waits for that.
     is_awaited: bool,
-    /// The last domains that had a visit here, the last one first, and when it came or left: as many
-    /// as matter.
+    /// The last domains that had a visit here, the last one first, and when it came or left: as
+    /// many as matter.
     last: VecDeque<(Site, Instant)>,
 }
 
@@ -455,8 +455,7 @@ mod tests {
         assert_eq!(wait.until, Some(now + LATELY), "it rests, and looks again");
         assert!(state.enter(&slow, 1, now + LATELY * 2).is_err());
         leave(&mut state, &fast, 1, now);
-        let moment = Duration::from_millis(1);
-        assert!(state.enter(&slow, 1, now + LATELY - moment).is_err());
+        assert!(state.enter(&slow, 1, now + LATELY / 2).is_err());
         assert!(state.enter(&slow, 1, now + LATELY).is_ok());
     }
 

@@ -9,7 +9,7 @@ use crate::cli::commands::crawl::reload::warn_of_ignored_robots;
 use crate::cli::commands::crawl::{SeedArguments, check_seeds};
 use crate::cli::output::Screen;
 use crate::cli::words::count;
-use crate::cluster::{Limits, NewCrawl, create};
+use crate::cluster::{Limits, MAX_SHARDS, NewCrawl, create};
 use crate::config::{self, Config};
 use crate::frontier::Seed;
 
@@ -29,10 +29,10 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     seeds: SeedArguments,
     /// Shards that the crawl is cut into, for good: four times the workers ever expected
-    #[arg(long, value_name = "N", default_value_t = 16)]
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(2..=i64::from(MAX_SHARDS)))]
     shards: u16,
     /// Copies of each shard, that of its owner included
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
     copies: u16,
     #[command(flatten)]
     limits: LimitFlags,
@@ -89,6 +89,13 @@ pub(super) fn run(arguments: &Arguments, screen: &Screen) -> Result<(), Failure>
             false => "",
         }
     ));
+    let own = config::own(&config);
+    if !own.is_empty() {
+        screen.say(&format!(
+            "not kept, because each machine has its own: {}; give it to the workers",
+            own.join(", ")
+        ));
+    }
     screen.say(&format!(
         "next, on each machine: gleaner worker {address} --data-dir DIR"
     ));

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use clap::Args;
 
-use super::Target;
 use super::names::names;
+use super::{Target, no_worker};
 use crate::cli::Failure;
 use crate::cli::output;
 use crate::cli::words::count;
@@ -63,7 +63,10 @@ pub(super) fn forget(arguments: &Forget) -> Result<(), Failure> {
     } = arguments;
     let (broker, _) = target.find()?;
     let dead = Times::default().dead;
-    cluster::forget_worker(&broker, worker, *lost, dead).map_err(|error| target.explain(error))?;
+    let forgotten = cluster::forget_worker(&broker, worker, *lost, dead);
+    if !forgotten.map_err(|error| target.explain(error))? {
+        return Err(no_worker(worker));
+    }
     output::say(&match lost {
         false => format!("{worker} is forgotten"),
         true => format!(

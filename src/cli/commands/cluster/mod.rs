@@ -90,6 +90,14 @@ impl Target {
     }
 }
 
+/// Nobody of the crawl has this name.
+fn no_worker(name: &str) -> Failure {
+    Failure::Usage {
+        message: format!("the crawl has no worker {name}"),
+        hint: Some("`gleaner cluster status` names them"),
+    }
+}
+
 /// Says what was wrong with the engine.
 pub(super) fn explain(address: &Address, error: crate::broker::Error) -> Failure {
     let error = anyhow::Error::from(error).context(format!("cannot use {address}"));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use super::{LimitFlags, PATIENCE, Target};
+use super::{LimitFlags, PATIENCE, Target, no_worker};
 use crate::broker::Broker;
 use crate::cli::Failure;
 use crate::cli::commands::crawl::SeedArguments;
@@ -51,7 +51,7 @@ pub(crate) struct Pause {
 
 A maximum that is given takes the place of the one before. A crawl that was stopped because it had
 its maximum of pages or bytes goes on with a greater one. One that is over goes on with --daemon: start
-its workers again.")]
+its workers again. Whatever is given, a crawl that was paused or stopped goes on.")]
 pub(crate) struct Resume {
     #[command(flatten)]
     target: Target,
@@ -125,10 +125,7 @@ pub(super) fn drain(arguments: &Drain) -> Result<(), Failure> {
     let is_new = cluster::drain(&broker, worker, !undo).map_err(|error| target.explain(error))?;
     output::say(&match (is_new, undo) {
         (None, _) => {
-            return Err(Failure::Usage {
-                message: format!("the crawl has no worker {worker}"),
-                hint: Some("`gleaner cluster status` names them"),
-            });
+            return Err(no_worker(worker));
         }
         (Some(true), false) => format!("{worker} gives its shards to the others, and owns none"),
         (Some(true), true) => format!("{worker} will own shards again"),
