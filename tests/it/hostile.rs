@@ -28,7 +28,7 @@ fn trial(directory: PathBuf, row: &Row) -> Trial {
         runner: Runner {
             gleaner: PathBuf::from(env!("CARGO_BIN_EXE_gleaner")),
             directory,
-            patience: Duration::from_mins(3),
+            patience: Duration::from_mins(10),
             keep: false,
             settings: if row.ends {
                 String::new()

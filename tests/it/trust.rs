@@ -63,7 +63,7 @@ fn runner(directory: &tempfile::TempDir) -> Runner {
     Runner {
         gleaner: PathBuf::from(env!("CARGO_BIN_EXE_gleaner")),
         directory: directory.path().to_owned(),
-        patience: Duration::from_mins(1),
+        patience: Duration::from_mins(10),
         keep: false,
         settings: String::new(),
         asks_why: false,
