@@ -173,6 +173,7 @@ fn hold_in_run(directory: &Path, name: &str, is_held: bool) -> Result<Vec<String
 }
 
 pub(super) fn stop(arguments: &Stop) -> Result<(), Failure> {
+    let mut client = arguments.target.connect()?;
     if let Some((_, Called { name, .. })) = worker_of(&arguments.target.data_dir) {
         return Err(Failure::Usage {
             message: format!("worker {name} would open this shard again at once"),
@@ -182,7 +183,6 @@ pub(super) fn stop(arguments: &Stop) -> Result<(), Failure> {
             ),
         });
     }
-    let mut client = arguments.target.connect()?;
     client.ask(&Request::Stop)?;
     client.wait_for_end()?;
     output::say("stopped: run the same command again to resume");

@@ -124,9 +124,7 @@ pub(super) fn drain(arguments: &Drain) -> Result<(), Failure> {
     let (broker, _) = target.find()?;
     let is_new = cluster::drain(&broker, worker, !undo).map_err(|error| target.explain(error))?;
     output::say(&match (is_new, undo) {
-        (None, _) => {
-            return Err(no_worker(worker));
-        }
+        (None, _) => return Err(no_worker(worker)),
         (Some(true), false) => format!("{worker} gives its shards to the others, and owns none"),
         (Some(true), true) => format!("{worker} will own shards again"),
         (Some(false), false) => format!("{worker} was to own none already"),
