@@ -78,6 +78,7 @@
 
 pub mod units;
 
+mod lock;
 mod unicode;
 
 pub mod seeds;

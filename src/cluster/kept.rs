@@ -1,11 +1,14 @@
 //! Files in the directory of a worker, besides its shards.
 
-use std::fs::{self, File, TryLockError};
-use std::io::{self, Read as _, Seek as _, Write as _};
+use std::fs::{self, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+
+use crate::lock::LockFile;
 
 /// What a worker is called. Its directory keeps that, because shards belong to names: a worker that
 /// came back under another one would be a stranger to its own.
@@ -47,7 +50,7 @@ pub fn worker_of(shard: &Path) -> Option<(&Path, Called)> {
 /// The directory of a worker, which no other process has until this is dropped.
 #[derive(Debug)]
 pub(super) struct Taken {
-    _lock: File,
+    _lock: LockFile,
 }
 
 /// Why a worker cannot have a directory.
@@ -77,9 +80,6 @@ pub enum NotTaken {
 }
 
 impl Taken {
-    /// Name of the file.
-    const FILE: &str = "lock";
-
     /// Takes a directory, which is made if it is not there.
     pub(super) fn take(directory: &Path) -> Result<Self, NotTaken> {
         let failed = |source| NotTaken::Io {
@@ -87,28 +87,18 @@ impl Taken {
             source,
         };
         fs::create_dir_all(directory).map_err(failed)?;
-        let mut options = File::options();
-        options.create(true).truncate(false).read(true).write(true);
-        let lock = options.open(directory.join(Self::FILE));
-        let mut lock = lock.map_err(failed)?;
-        match lock.try_lock() {
+        let lock = LockFile::create(directory).map_err(failed)?;
+        match lock.lock(Duration::ZERO) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let mut text = String::new();
-                let read = lock.read_to_string(&mut text).ok();
                 return Err(NotTaken::InUse {
                     path: directory.to_owned(),
-                    holder: read.and_then(|_| text.trim().parse().ok()),
+                    holder: lock.signed("").0,
                 });
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
-        let number = format!("{}\n", std::process::id());
-        let written = lock
-            .set_len(0)
-            .and_then(|()| lock.rewind())
-            .and_then(|()| lock.write_all(number.as_bytes()));
-        written.map_err(failed)?;
+        lock.sign(None).map_err(failed)?;
         Ok(Self { _lock: lock })
     }
 }

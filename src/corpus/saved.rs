@@ -13,12 +13,14 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{CorpusVerdict, Options, Signed};
 use crate::dedup::features::OF_CORPORA as FEATURES_VERSION;
+use crate::lock::LockFile;
 
 /// The format of both files. Increment it when either changes.
 const FORMAT: u32 = 3;
@@ -59,7 +61,7 @@ pub struct Saved {
     hash: Xxh3,
     buffer: Vec<u8>,
     is_rewritten: bool,
-    _lock: File,
+    _lock: LockFile,
 }
 
 /// The contents of `index.json`.
@@ -109,8 +111,8 @@ impl Saved {
         if !manifest.exists() && has_foreign_entries(path).map_err(failed)? {
             return Err(SavedError::Foreign(path.to_owned()));
         }
-        let lock = open_file(&path.join("lock")).map_err(failed)?;
-        match lock.try_lock() {
+        let lock = LockFile::create(path).map_err(failed)?;
+        match lock.lock(Duration::ZERO) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(SavedError::InUse(path.to_owned())),
             Err(TryLockError::Error(error)) => return Err(failed(error)),
@@ -421,7 +423,7 @@ fn open_file(path: &Path) -> io::Result<File> {
 
 /// Whether the directory has an entry that no index creates.
 fn has_foreign_entries(path: &Path) -> io::Result<bool> {
-    const OWN: [&str; 4] = ["lock", "entries", "index.json.new", "lost+found"];
+    const OWN: [&str; 4] = [LockFile::NAME, "entries", "index.json.new", "lost+found"];
     for entry in fs::read_dir(path)? {
         let name = entry?.file_name();
         if !OWN.iter().any(|own| name == *own) {

@@ -2,13 +2,13 @@
 //!
 //! `lock` is taken before any engine opens, `version` is read before anything else is trusted.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, Write};
+use std::fs::{self, DirBuilder, File, TryLockError};
+use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::lock;
+use crate::lock::LockFile;
 
 /// The oldest format that can be migrated.
 pub(super) const OLDEST: u32 = 11;
@@ -45,8 +45,7 @@ fn format_of(text: &str) -> Option<u32> {
 #[derive(Debug)]
 pub struct DataDirectory {
     path: PathBuf,
-    /// Locked; the lock is released with the process, however it ends.
-    _lock: File,
+    _lock: LockFile,
 }
 
 impl DataDirectory {
@@ -127,18 +126,11 @@ impl DataDirectory {
                 return Err(DirectoryError::Foreign(path.to_owned()));
             }
         }
-        let opened = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(path.join("lock"));
-        let (mut lock, denied) = match opened {
+        let (lock, denied) = match LockFile::create(path) {
             Ok(lock) => (lock, None),
             // Who may only read can still learn that the crawl runs, and ask for its status.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !create => {
-                let lock = File::open(path.join("lock")).map_err(failed)?;
-                (lock, Some(error))
+                (LockFile::open(path).map_err(failed)?, Some(error))
             }
             Err(error) => return Err(failed(error)),
         };
@@ -149,7 +141,7 @@ impl DataDirectory {
             // A follower only checks whether another process has it.
             Duration::from_millis(20)
         };
-        match lock::lock_for(&lock, File::try_lock, patience) {
+        match lock.lock(patience) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(DirectoryError::in_use(path, &lock)),
             Err(TryLockError::Error(error)) => return Err(failed(error)),
@@ -163,14 +155,8 @@ impl DataDirectory {
             }
             checked => checked?,
         }
-        lock.set_len(0).map_err(failed)?;
-        lock.rewind().map_err(failed)?;
-        let mut text = format!("{}\n", std::process::id());
-        if !create {
-            text.push_str(FOR_A_WHILE);
-            text.push('\n');
-        }
-        lock.write_all(text.as_bytes()).map_err(failed)?;
+        lock.sign((!create).then_some(FOR_A_WHILE))
+            .map_err(failed)?;
         Ok(Self {
             path: path.to_owned(),
             _lock: lock,
@@ -179,16 +165,16 @@ impl DataDirectory {
 
     /// Keeps others from taking a directory, without writing anything there, so it need not be
     /// writable. Any number of processes may do so at once. `None` if nobody ever took it.
-    pub(crate) fn share(path: &Path) -> Result<Option<File>, DirectoryError> {
+    pub(crate) fn share(path: &Path) -> Result<Option<LockFile>, DirectoryError> {
         let failed = |source| DirectoryError::Io {
             path: path.to_owned(),
             source,
         };
-        let lock = match File::open(path.join("lock")) {
+        let lock = match LockFile::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             lock => lock.map_err(failed)?,
         };
-        match lock::lock_for(&lock, File::try_lock_shared, A_MOMENT) {
+        match lock.share(A_MOMENT) {
             Ok(()) => Ok(Some(lock)),
             Err(TryLockError::Error(error)) => Err(failed(error)),
             Err(TryLockError::WouldBlock) => Err(DirectoryError::in_use(path, &lock)),
@@ -218,8 +204,8 @@ impl DataDirectory {
     /// taking it.
     pub(crate) fn is_taken(path: &Path) -> bool {
         // The lock is shared and released at once; processes that take the directory wait for it.
-        let lock = File::open(path.join("lock"));
-        lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
+        LockFile::open(path)
+            .is_ok_and(|lock| matches!(lock.share(Duration::ZERO), Err(TryLockError::WouldBlock)))
     }
 
     /// Returns the path of the directory.
@@ -269,7 +255,7 @@ fn read_version(path: &Path) -> Result<u32, DirectoryError> {
 fn has_foreign_entries(path: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(path)? {
         let name = entry?.file_name();
-        if name != "lock" && name != "version.new" && name != "lost+found" {
+        if name != LockFile::NAME && name != "version.new" && name != "lost+found" {
             return Ok(true);
         }
     }
@@ -333,22 +319,15 @@ pub enum DirectoryError {
 
 impl DirectoryError {
     /// The directory is in use: by those that share its lock or, as the file says, by one process.
-    fn in_use(path: &Path, mut lock: &File) -> Self {
-        let path = path.to_owned();
-        if lock::is_shared(lock) {
-            return Self::InUse {
-                path,
-                holder: lock::sharer(lock),
-                for_a_while: true,
-            };
-        }
-        let mut text = String::new();
-        let _ = lock.rewind().and_then(|()| lock.read_to_string(&mut text));
-        let mut lines = text.lines();
+    fn in_use(path: &Path, lock: &LockFile) -> Self {
+        let (holder, for_a_while) = match lock.is_shared() {
+            true => (lock.sharer(), true),
+            false => lock.signed(FOR_A_WHILE),
+        };
         Self::InUse {
-            path,
-            holder: lines.next().and_then(|line| line.trim().parse().ok()),
-            for_a_while: lines.next() == Some(FOR_A_WHILE),
+            path: path.to_owned(),
+            holder,
+            for_a_while,
         }
     }
 }

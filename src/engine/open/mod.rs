@@ -12,7 +12,6 @@
 mod directory;
 mod earlier;
 mod known;
-mod lock;
 pub(crate) mod lost;
 mod memory;
 mod migrate;

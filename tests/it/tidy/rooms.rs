@@ -6,7 +6,7 @@ use super::source::{code, sources};
 
 /// Which rooms a room may import, layer by layer: imports go from later rooms to earlier ones,
 /// never between neighbours, never back. The docs tell why.
-pub(super) const ROOMS: [(&str, &[&str]); 29] = [
+pub(super) const ROOMS: [(&str, &[&str]); 30] = [
     ("units", &[]),
     ("unicode", &[]),
     ("url", &[]),
@@ -14,6 +14,7 @@ pub(super) const ROOMS: [(&str, &[&str]); 29] = [
     ("store", &[]),
     ("runs", &[]),
     ("broker", &[]),
+    ("lock", &[]),
     ("archive", &["url"]),
     ("fetch", &["units", "url"]),
     ("page", &["unicode", "url"]),
@@ -53,13 +54,15 @@ pub(super) const ROOMS: [(&str, &[&str]); 29] = [
     (
         "cluster",
         &[
-            "units", "broker", "url", "store", "frontier", "seeds", "engine", "control",
+            "units", "broker", "lock", "url", "store", "frontier", "seeds", "engine", "control",
         ],
     ),
     ("demo", &["url", "frontier", "fetch", "engine", "config"]),
     (
         "corpus",
-        &["url", "fetch", "page", "learn", "dedup", "sites", "archive"],
+        &[
+            "lock", "url", "fetch", "page", "learn", "dedup", "sites", "archive",
+        ],
     ),
     (
         "export",
