@@ -51,6 +51,7 @@ impl ControlServer {
         };
         let listener = runtime.block_on(async { socket::listen(directory) })?;
         let (end, ended) = oneshot::channel();
+        let orders = socket::Orders::default();
         let serve = async move {
             let seed_lists = async {
                 match seeds {
@@ -67,10 +68,11 @@ impl ControlServer {
             tokio::select! {
                 // Ready when the sender is dropped: that is how the server ends.
                 _ = ended => {}
-                () = socket::serve(listener, handles.clone()) => {}
+                () = socket::serve(listener, handles.clone(), orders.clone()) => {}
                 () = seed_lists => {}
                 () = systemd => {}
             }
+            orders.answered().await;
         };
         let thread = thread::Builder::new()
             .name("control".to_owned())

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{RwLock, Semaphore};
 
 use super::obey::{Handles, obey, refused};
 use super::protocol::{MAX_LINE, Request};
@@ -20,6 +20,9 @@ use super::protocol::{MAX_LINE, Request};
 pub(super) const NAME: &str = "control.sock";
 /// Maximum number of concurrent connections, each of which may hold one line in memory.
 const MAX_CONNECTIONS: usize = 32;
+/// How long the end of a crawl waits for orders that are being obeyed: once it is over, each is
+/// answered at once, unless rows are being searched for it.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
 /// How long a connection may be idle; idle connections keep others out.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -69,17 +72,34 @@ pub(super) fn listen(directory: &Path) -> io::Result<Listener> {
     Ok(Listener { listener, path })
 }
 
+/// Orders that are being obeyed: each shares it until it is answered.
+#[derive(Clone, Default)]
+pub(super) struct Orders(Arc<RwLock<()>>);
+
+impl Orders {
+    /// Waits until those who gave orders have their answers. What was done must not look undone
+    /// because the crawl ended with it.
+    pub(super) async fn answered(&self) {
+        if tokio::time::timeout(LAST_ANSWERS, self.0.write())
+            .await
+            .is_err()
+        {
+            tracing::warn!("the crawl ended while an order was being obeyed; give it again");
+        }
+    }
+}
+
 /// Serves every client that connects.
-pub(super) async fn serve(listener: Listener, handles: Handles) {
+pub(super) async fn serve(listener: Listener, handles: Handles, orders: Orders) {
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let place = Arc::clone(&places).acquire_owned().await;
         match listener.listener.accept().await {
             Ok((stream, _)) => {
-                let handles = handles.clone();
+                let (handles, orders) = (handles.clone(), orders.clone());
                 tokio::spawn(async move {
                     // An error means that the client went away.
-                    let _ = converse(stream, &handles).await;
+                    let _ = converse(stream, &handles, &orders).await;
                     drop(place);
                 });
             }
@@ -92,7 +112,7 @@ pub(super) async fn serve(listener: Listener, handles: Handles) {
     }
 }
 
-async fn converse(stream: UnixStream, handles: &Handles) -> io::Result<()> {
+async fn converse(stream: UnixStream, handles: &Handles, orders: &Orders) -> io::Result<()> {
     let (reading, mut writing) = stream.into_split();
     let mut reading = BufReader::new(reading);
     let mut line = Vec::new();
@@ -112,6 +132,11 @@ async fn converse(stream: UnixStream, handles: &Handles) -> io::Result<()> {
                 "a request must be one line of at most {MAX_LINE} bytes"
             ))
         };
+        // A question changes nothing, and may read for long.
+        let order = match &request {
+            Ok(Request::Ask(_)) => None,
+            _ => Some(orders.0.read().await),
+        };
         let response = match &request {
             Ok(request) => obey(request, handles).await,
             Err(reason) => refused(format_args!("malformed request: {reason}")),
@@ -119,6 +144,7 @@ async fn converse(stream: UnixStream, handles: &Handles) -> io::Result<()> {
         let mut answer = serde_json::to_vec(&response)?;
         answer.push(b'\n');
         writing.write_all(&answer).await?;
+        drop(order);
         if request == Ok(Request::Stop) {
             // The client waits for the connection to close, which happens when the process ends.
             std::future::pending::<()>().await;
@@ -126,5 +152,24 @@ async fn converse(stream: UnixStream, handles: &Handles) -> io::Result<()> {
         if !whole {
             return Ok(());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_end_waits_for_answers_but_not_for_ever() {
+        let orders = Orders::default();
+        let order = Arc::clone(&orders.0).read_owned().await;
+        let waiting = orders.clone();
+        let end = tokio::spawn(async move { waiting.answered().await });
+        tokio::time::sleep(LAST_ANSWERS / 2).await;
+        assert!(!end.is_finished());
+        drop(order);
+        end.await.unwrap();
+        let _unanswered = orders.0.read().await;
+        orders.answered().await;
     }
 }

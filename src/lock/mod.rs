@@ -65,9 +65,10 @@ impl LockFile {
             text.push('\n');
         }
         let mut file = &self.0;
-        file.set_len(0)?;
         file.rewind()?;
-        file.write_all(text.as_bytes())
+        // In this order: whoever cannot lock it reads it at any moment, and finds somebody.
+        file.write_all(text.as_bytes())?;
+        file.set_len(text.len() as u64)
     }
 
     /// Returns the number of the process that signed it last, as far as that can be read, and

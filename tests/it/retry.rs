@@ -86,19 +86,35 @@ fn a_crawl_that_runs_puts_back_what_failed() {
 /// A host that waits for an hour after a failure is asked at once, also by a crawl that runs.
 #[test]
 fn a_host_that_waits_in_a_crawl_that_runs_is_asked_again_at_once() {
-    let web = Web::start(vec![site()]);
+    let broken = vec![Answer::raw(""), Answer::html(page("a", &[]))];
+    let waits = Site::new()
+        .robots("")
+        .page("/", Answer::html(page("home", &["/a", "{host1}/"])))
+        .page_in_turn("/a", broken);
+    let holds = Site::new()
+        .robots("")
+        .page("/", Answer::html(page("other", &[])));
+    let web = Web::start(vec![waits, holds]);
     let place = Place::new();
-    let config = ONE_ATTEMPT.replace("1ms", "1h");
-    let config = place.file("config.toml", &config);
-    let running = place.start(&[&web.url(0, "/"), "--config", &config]);
+    let config = place.file("config.toml", &ONE_ATTEMPT.replace("1ms", "1h"));
+    // Both robots.txt, home and the broken page are answered. The page of the other host is not, so
+    // the crawl goes on, and nothing of the first one says that it is well again.
+    web.hold_after(4);
+    let seed = web.url(0, "/");
+    let anywhere = ["--scope", "any", "--allow-private"];
+    let running = place.start(&[&[&*seed, "--config", &config], &anywhere[..]].concat());
+    assert!(web.wait_for_requests(5, PATIENCE));
+    // The failure may not be committed yet.
     let said = loop {
-        let said = retry(&place, &["--class", "disconnect"]);
-        // Until the control socket is there, and the failure is committed.
-        if said.stdout.starts_with("requeued 1 ") {
-            break said.stdout;
+        let said = retry(&place, &["--class", "disconnect"]).expect(0).stdout;
+        if !said.starts_with("requeued 0 ") {
+            break said;
         }
     };
+    assert!(said.starts_with("requeued 1 URL (1 disconnect)"), "{said}");
     assert!(said.contains("1 host no longer waits"), "{said}");
+    assert!(web.wait_for_requests(6, PATIENCE));
+    web.release();
     running.end().expect(0);
     assert_eq!(counts(&place), (3, 0, 0));
 }

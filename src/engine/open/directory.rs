@@ -149,14 +149,14 @@ impl DataDirectory {
         if let Some(error) = denied {
             return Err(failed(error));
         }
+        lock.sign((!create).then_some(FOR_A_WHILE))
+            .map_err(failed)?;
         match Self::check_version(path) {
             Err(DirectoryError::NoCrawl(_)) => {
                 write_version(&version).map_err(failed)?;
             }
             checked => checked?,
         }
-        lock.sign((!create).then_some(FOR_A_WHILE))
-            .map_err(failed)?;
         Ok(Self {
             path: path.to_owned(),
             _lock: lock,

@@ -4,10 +4,13 @@
 //! Files that never change are links to the originals; journals, documents and what is small are
 //! copied.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _};
 use std::os::unix::fs::{DirBuilderExt as _, symlink};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{SeekFrom, seek};
+use rustix::io::Errno;
 
 /// The copy. Its files are removed when it is dropped.
 #[derive(Debug)]
@@ -85,7 +88,7 @@ impl Scratch {
 
     /// Copies a file. That the copy cannot be written is an error of its own.
     fn copy(from: &Path, to: &Path, failed: &mut Vec<NotCopied>) -> io::Result<()> {
-        let mut input = match fs::File::open(from) {
+        let input = match File::open(from) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             input => match input {
                 Ok(input) => input,
@@ -98,8 +101,8 @@ impl Scratch {
                 }
             },
         };
-        let mut output = fs::File::create(to)?;
-        match io::copy(&mut input, &mut output) {
+        let output = File::create(to)?;
+        match copy_data(&input, &output) {
             Err(source) if crate::runs::is_bad_disk(&source) => {
                 failed.push(NotCopied {
                     path: from.to_owned(),
@@ -107,15 +110,64 @@ impl Scratch {
                 });
                 Ok(())
             }
-            copied => copied.map(drop),
+            copied => copied,
         }
     }
+}
+
+/// Copies a file without what it does not hold: a journal has its full length from the beginning,
+/// and most of it may never have been written.
+fn copy_data(mut input: &File, mut output: &File) -> io::Result<()> {
+    let length = input.metadata()?.len();
+    output.set_len(length)?;
+    let mut from = 0;
+    while from < length {
+        let data = match seek(input, SeekFrom::Data(from)) {
+            Err(Errno::NXIO) => break,
+            data => data?,
+        };
+        let hole = seek(input, SeekFrom::Hole(data))?;
+        input.seek(io::SeekFrom::Start(data))?;
+        output.seek(io::SeekFrom::Start(data))?;
+        io::copy(&mut input.take(hole - data), &mut output)?;
+        from = hole;
+    }
+    Ok(())
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.0) {
             tracing::warn!(%error, path = %self.0.display(), "cannot remove the copy");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::os::unix::fs::MetadataExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_copy_has_the_holes_of_the_file() {
+        let place = tempfile::tempdir().unwrap();
+        let (from, to) = (place.path().join("from"), place.path().join("to"));
+        let mut file = File::create(&from).unwrap();
+        file.write_all(b"begins").unwrap();
+        file.seek(io::SeekFrom::Start(5 << 20)).unwrap();
+        file.write_all(&vec![7; 100_000]).unwrap();
+        file.set_len(40 << 20).unwrap();
+        Scratch::copy(&from, &to, &mut Vec::new()).unwrap();
+        assert!(fs::read(&from).unwrap() == fs::read(&to).unwrap());
+        // Where the disk of this machine knows holes.
+        let used = |path: &Path| fs::metadata(path).unwrap().blocks() * 512;
+        assert!(used(&to) <= used(&from));
+        for contents in [&b""[..], b"short"] {
+            fs::write(&from, contents).unwrap();
+            Scratch::copy(&from, &to, &mut Vec::new()).unwrap();
+            assert_eq!(fs::read(&to).unwrap(), contents);
         }
     }
 }
