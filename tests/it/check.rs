@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{SeekFrom, seek};
 
 use crate::corpus;
 use crate::run::{Output, Place, anchors, gleaner, numbered, run};
@@ -29,16 +32,46 @@ fn web() -> Web {
     Web::start(vec![site(0), site(1)])
 }
 
+/// What is in a file: its length, and its bytes without what was never written behind them. A
+/// journal is 64 MiB long from the beginning.
+#[derive(PartialEq)]
+struct Contents {
+    length: u64,
+    bytes: Vec<u8>,
+}
+
+impl Contents {
+    fn of(path: &Path) -> Self {
+        let mut file = fs::File::open(path).expect("the file is opened");
+        let length = file.metadata().expect("the file is there").len();
+        let mut end = 0;
+        while let Ok(data) = seek(&file, SeekFrom::Data(end)) {
+            end = seek(&file, SeekFrom::Hole(data)).expect("there is an end");
+        }
+        file.rewind().expect("it is a file");
+        let mut bytes = Vec::new();
+        let read = file.take(end).read_to_end(&mut bytes);
+        read.expect("the file is read");
+        Self { length, bytes }
+    }
+
+    fn write(&self, path: &Path) {
+        let mut file = fs::File::create(path).expect("the file is created");
+        file.write_all(&self.bytes).expect("the file is written");
+        file.set_len(self.length).expect("it has its length");
+    }
+}
+
 /// All files of a folder with their contents.
-fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+fn contents(folder: &Path) -> BTreeMap<PathBuf, Contents> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).expect("the folder is read") {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
             found.extend(contents(&path));
         } else if path.is_file() {
-            let bytes = fs::read(&path).expect("the file is read");
-            found.insert(path, bytes);
+            let contents = Contents::of(&path);
+            found.insert(path, contents);
         }
     }
     found
@@ -161,7 +194,8 @@ fn any_damage_is_noticed() {
     checked(&crawl, scratch.path()).expect(0);
     let data = crawl.data();
     let mut kinds = BTreeMap::new();
-    for (path, bytes) in contents(&data) {
+    for (path, whole) in contents(&data) {
+        let bytes = &whole.bytes;
         let name = path
             .strip_prefix(&data)
             .expect("it is within")
@@ -185,18 +219,23 @@ fn any_damage_is_noticed() {
         }
         *kinds.entry(kind).or_insert(0) += 1;
         let mut flipped = bytes.clone();
-        flipped[middle(&bytes)] ^= 1;
-        let cut = bytes[..middle(&bytes)].to_vec();
-        for (how, damaged) in [("flipped", flipped), ("cut", cut)] {
+        flipped[middle(bytes)] ^= 1;
+        let cut = bytes[..middle(bytes)].to_vec();
+        let of = |length, bytes| Contents { length, bytes };
+        let (whole_length, cut_length) = (whole.length, cut.len() as u64);
+        for (how, damaged) in [
+            ("flipped", of(whole_length, flipped)),
+            ("cut", of(cut_length, cut)),
+        ] {
             // A flip in a letter of a URL of the log gives another URL.
             if how == "flipped" && name.starts_with("log/") {
                 continue;
             }
-            fs::write(&path, damaged).expect("the file is written");
+            damaged.write(&path);
             let told = checked(&crawl, scratch.path());
             assert_eq!(told.code, 7, "{name} {how}: {}", told.stdout);
         }
-        fs::write(&path, &bytes).expect("the file is written");
+        whole.write(&path);
     }
     assert_eq!(kinds.len(), 7, "{kinds:?}");
     // Files that were moved away are no damage, but for the last of the archive.

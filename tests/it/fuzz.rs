@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::fuzz_targets;
 
-/// Mutations for each target: some tenths of a second in a debug build.
+/// Mutations for each target: some seconds in a debug build.
 const MUTATIONS: u64 = 4_000;
 
 /// Bytes that mean something to one of the formats, strewn in.

@@ -82,8 +82,10 @@ pub(super) struct Text {
     decoder: Decoder,
     coding: Coding,
     dictionary: Vec<u8>,
-    /// Decoded bytes of the current member, the first `at` of which are read.
-    piece: Vec<u8>,
+    /// Its first `end` bytes are decoded bytes of the current member, and the first `at` of these
+    /// are read.
+    piece: Box<[u8]>,
+    end: usize,
     at: usize,
     /// Where the piece begins.
     place: Place,
@@ -132,7 +134,8 @@ impl Text {
             },
             coding,
             dictionary,
-            piece: Vec::new(),
+            piece: vec![0; PIECE].into(),
+            end: 0,
             at: 0,
             place,
             begun: None,
@@ -311,8 +314,7 @@ impl Text {
 
     fn restart(&mut self, decoder: Decoder, member: u64) {
         self.decoder = decoder;
-        self.piece.clear();
-        self.at = 0;
+        (self.at, self.end) = (0, 0);
         self.begun = None;
         self.place = match self.coding {
             Coding::Plain => Place {
@@ -334,18 +336,17 @@ impl Text {
 
     /// Returns what is decoded of the current member; empty at its end.
     fn fill_here(&mut self) -> io::Result<&[u8]> {
-        if self.at >= self.piece.len() {
-            self.place.within += self.piece.len() as u64;
-            self.at = 0;
-            self.piece.resize(PIECE, 0);
+        if self.at >= self.end {
+            self.place.within += self.end as u64;
+            (self.at, self.end) = (0, 0);
             let read = match &mut self.decoder {
                 Decoder::Plain(counted) => counted.read(&mut self.piece),
                 Decoder::Gzip(decoder) => decoder.read(&mut self.piece).map_err(of_content),
                 Decoder::Zstd(decoder) => decoder.read(&mut self.piece).map_err(of_content),
                 Decoder::Between(_) | Decoder::None => Ok(0),
             };
-            self.piece.truncate(*read.as_ref().unwrap_or(&0));
-            let is_over = read? == 0;
+            self.end = read?;
+            let is_over = self.end == 0;
             if is_over && !matches!(self.decoder, Decoder::Plain(_)) {
                 self.decoder = match self.take_file() {
                     Some(counted) => Decoder::Between(counted),
@@ -353,7 +354,7 @@ impl Text {
                 };
             }
         }
-        Ok(self.piece.get(self.at..).unwrap_or_default())
+        Ok(self.piece.get(self.at..self.end).unwrap_or_default())
     }
 
     /// Begins the next member. Returns `false` if there is none.
@@ -409,7 +410,7 @@ impl Read for Text {
 impl BufRead for Text {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         while self.fill_here()?.is_empty() && self.begin_member()? {}
-        Ok(self.piece.get(self.at..).unwrap_or_default())
+        Ok(self.piece.get(self.at..self.end).unwrap_or_default())
     }
 
     fn consume(&mut self, amount: usize) {
