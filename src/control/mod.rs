@@ -2,7 +2,8 @@
 //! drop directory for seed lists, and notifications to systemd.
 //!
 //! This room owns no state of the crawl: it has its [`Handles`], and answers questions with
-//! [`inspect`](crate::inspect). It runs on one thread of its own, so the crawl never waits for it.
+//! [`inspect`](crate::inspect). It runs on one thread of its own, so the crawl never waits for
+//! it, but for the last answers when it ends.
 
 pub mod client;
 mod drop_directory;

@@ -84,7 +84,9 @@ impl Orders {
             .await
             .is_err()
         {
-            tracing::warn!("the crawl ended while an order was being obeyed; give it again");
+            tracing::warn!(
+                "the crawl ended before an order was answered; see whether it was carried out"
+            );
         }
     }
 }

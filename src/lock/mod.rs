@@ -1,5 +1,5 @@
-//! The file `lock` of a directory. Who writes there has it alone, and writes into it who it is. Who
-//! changes nothing at all may share it, and writes nothing.
+//! The file `lock` of a directory. Who writes there has it alone, and may write into it who it is.
+//! Who changes nothing at all may share it, and writes nothing.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -66,7 +66,7 @@ impl LockFile {
         }
         let mut file = &self.0;
         file.rewind()?;
-        // In this order: whoever cannot lock it reads it at any moment, and finds somebody.
+        // In this order: whoever cannot lock it reads it at any moment, and finds a process.
         file.write_all(text.as_bytes())?;
         file.set_len(text.len() as u64)
     }

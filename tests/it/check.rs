@@ -7,6 +7,7 @@ use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{SeekFrom, seek};
+use rustix::io::Errno;
 
 use crate::corpus;
 use crate::run::{Output, Place, anchors, gleaner, numbered, run};
@@ -45,8 +46,13 @@ impl Contents {
         let mut file = fs::File::open(path).expect("the file is opened");
         let length = file.metadata().expect("the file is there").len();
         let mut end = 0;
-        while let Ok(data) = seek(&file, SeekFrom::Data(end)) {
-            end = seek(&file, SeekFrom::Hole(data)).expect("there is an end");
+        while end < length {
+            match seek(&file, SeekFrom::Data(end)) {
+                Ok(data) => end = seek(&file, SeekFrom::Hole(data)).unwrap_or(length),
+                Err(Errno::NXIO) => break,
+                // Not all file systems say.
+                Err(_) => end = length,
+            }
         }
         file.rewind().expect("it is a file");
         let mut bytes = Vec::new();

@@ -1,5 +1,7 @@
 //! Failed URLs that are tried again: by themselves, and because a person asks.
 
+use std::time::Instant;
+
 use crate::run::{Output, PATIENCE, Place, page};
 use crate::web::{Answer, Site, Web};
 
@@ -105,11 +107,13 @@ fn a_host_that_waits_in_a_crawl_that_runs_is_asked_again_at_once() {
     let running = place.start(&[&[&*seed, "--config", &config], &anywhere[..]].concat());
     assert!(web.wait_for_requests(5, PATIENCE));
     // The failure may not be committed yet.
+    let start = Instant::now();
     let said = loop {
         let said = retry(&place, &["--class", "disconnect"]).expect(0).stdout;
         if !said.starts_with("requeued 0 ") {
             break said;
         }
+        assert!(start.elapsed() < PATIENCE, "{said}");
     };
     assert!(said.starts_with("requeued 1 URL (1 disconnect)"), "{said}");
     assert!(said.contains("1 host no longer waits"), "{said}");

@@ -122,11 +122,13 @@ fn copy_data(mut input: &File, mut output: &File) -> io::Result<()> {
     output.set_len(length)?;
     let mut from = 0;
     while from < length {
+        // Not all file systems say.
         let data = match seek(input, SeekFrom::Data(from)) {
             Err(Errno::NXIO) => break,
-            data => data?,
+            data => data.unwrap_or(from),
         };
-        let hole = seek(input, SeekFrom::Hole(data))?;
+        let hole = seek(input, SeekFrom::Hole(data)).unwrap_or(length);
+        let hole = if hole > data { hole } else { length };
         input.seek(io::SeekFrom::Start(data))?;
         output.seek(io::SeekFrom::Start(data))?;
         io::copy(&mut input.take(hole - data), &mut output)?;
@@ -161,9 +163,12 @@ mod tests {
         file.set_len(40 << 20).unwrap();
         Scratch::copy(&from, &to, &mut Vec::new()).unwrap();
         assert!(fs::read(&from).unwrap() == fs::read(&to).unwrap());
-        // Where the disk of this machine knows holes.
+        let first_hole = seek(&file, SeekFrom::Hole(0));
         let used = |path: &Path| fs::metadata(path).unwrap().blocks() * 512;
-        assert!(used(&to) <= used(&from));
+        // Where the disk of this machine knows holes.
+        if first_hole.is_ok_and(|at| at < 5 << 20) {
+            assert!(used(&to) <= used(&from));
+        }
         for contents in [&b""[..], b"short"] {
             fs::write(&from, contents).unwrap();
             Scratch::copy(&from, &to, &mut Vec::new()).unwrap();
