@@ -93,7 +93,7 @@ impl Taken {
             Err(TryLockError::WouldBlock) => {
                 return Err(NotTaken::InUse {
                     path: directory.to_owned(),
-                    holder: lock.signed("").0,
+                    holder: lock.signature().0,
                 });
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),

@@ -71,15 +71,15 @@ impl LockFile {
         file.set_len(text.len() as u64)
     }
 
-    /// Returns the number of the process that signed it last, as far as that can be read, and
-    /// whether it did so with this remark.
-    pub(crate) fn signed(&self, remark: &str) -> (Option<u32>, bool) {
+    /// Returns the number of the process that signed it last, as far as that can be read, and what
+    /// else that said.
+    pub(crate) fn signature(&self) -> (Option<u32>, Option<String>) {
         let mut text = String::new();
         let mut file = &self.0;
         let _ = file.rewind().and_then(|()| file.read_to_string(&mut text));
         let mut lines = text.lines();
         let process = lines.next().and_then(|line| line.trim().parse().ok());
-        (process, lines.next() == Some(remark))
+        (process, lines.next().map(str::to_owned))
     }
 
     /// Returns `true` if the file, which others have locked, could be shared at this moment: then
@@ -140,14 +140,13 @@ mod tests {
     fn a_file_says_who_signed_it_last_and_how() {
         let directory = tempfile::tempdir().unwrap();
         let file = LockFile::create(directory.path()).unwrap();
-        assert_eq!(file.signed("reading"), (None, false));
+        assert_eq!(file.signature(), (None, None));
         let own = Some(std::process::id());
         file.sign(Some("reading")).unwrap();
         let read = LockFile::open(directory.path()).unwrap();
-        assert_eq!(read.signed("reading"), (own, true));
-        assert_eq!(read.signed("writing"), (own, false));
+        assert_eq!(read.signature(), (own, Some("reading".to_owned())));
         file.sign(None).unwrap();
-        assert_eq!(read.signed("reading"), (own, false));
+        assert_eq!(read.signature(), (own, None));
     }
 
     #[test]

@@ -375,7 +375,7 @@ fn what_follows(path: &Path, from: u64) -> io::Result<Rest> {
 
 /// Moves a file from some offset to where something was written next, and returns where that is:
 /// nearly all of the room that the engine reserves is a hole, which reads as zeros.
-fn next_written(mut file: &File, from: u64) -> io::Result<u64> {
+pub(crate) fn next_written(mut file: &File, from: u64) -> io::Result<u64> {
     match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(from)) {
         Ok(at) => Ok(at),
         // Nothing was.

@@ -228,10 +228,9 @@ fn any_damage_is_noticed() {
         flipped[middle(bytes)] ^= 1;
         let cut = bytes[..middle(bytes)].to_vec();
         let of = |length, bytes| Contents { length, bytes };
-        let (whole_length, cut_length) = (whole.length, cut.len() as u64);
         for (how, damaged) in [
-            ("flipped", of(whole_length, flipped)),
-            ("cut", of(cut_length, cut)),
+            ("flipped", of(whole.length, flipped)),
+            ("cut", of(cut.len() as u64, cut)),
         ] {
             // A flip in a letter of a URL of the log gives another URL.
             if how == "flipped" && name.starts_with("log/") {

@@ -27,6 +27,21 @@ fn times(web: &Web, path: &str) -> usize {
     web.requests().iter().filter(|it| it.path == path).count()
 }
 
+/// Puts back the one page whose connection broke off, in a crawl that may not have committed that
+/// yet. Returns what is said.
+#[track_caller]
+fn put_back(place: &Place) -> String {
+    let start = Instant::now();
+    loop {
+        let said = retry(place, &["--class", "disconnect"]).expect(0).stdout;
+        if !said.starts_with("requeued 0 ") {
+            assert!(said.starts_with("requeued 1 URL (1 disconnect)"), "{said}");
+            return said;
+        }
+        assert!(start.elapsed() < PATIENCE, "{said}");
+    }
+}
+
 /// Pages, URLs that failed and URLs that wait.
 #[track_caller]
 fn counts(place: &Place) -> (u64, u64, u64) {
@@ -71,14 +86,7 @@ fn a_crawl_that_runs_puts_back_what_failed() {
     web.hold_after(3);
     let running = place.start(&[&web.url(0, "/"), "--config", &config]);
     assert!(web.wait_for_requests(4, PATIENCE));
-    // The failure may not be committed yet.
-    let said = loop {
-        let said = retry(&place, &["--class", "disconnect"]).expect(0).stdout;
-        if !said.starts_with("requeued 0 ") {
-            break said;
-        }
-    };
-    assert!(said.starts_with("requeued 1 URL (1 disconnect)"), "{said}");
+    put_back(&place);
     web.release();
     running.end().expect(0);
     assert_eq!(counts(&place), (3, 0, 0));
@@ -106,16 +114,7 @@ fn a_host_that_waits_in_a_crawl_that_runs_is_asked_again_at_once() {
     let anywhere = ["--scope", "any", "--allow-private"];
     let running = place.start(&[&[&*seed, "--config", &config], &anywhere[..]].concat());
     assert!(web.wait_for_requests(5, PATIENCE));
-    // The failure may not be committed yet.
-    let start = Instant::now();
-    let said = loop {
-        let said = retry(&place, &["--class", "disconnect"]).expect(0).stdout;
-        if !said.starts_with("requeued 0 ") {
-            break said;
-        }
-        assert!(start.elapsed() < PATIENCE, "{said}");
-    };
-    assert!(said.starts_with("requeued 1 URL (1 disconnect)"), "{said}");
+    let said = put_back(&place);
     assert!(said.contains("1 host no longer waits"), "{said}");
     assert!(web.wait_for_requests(6, PATIENCE));
     web.release();

@@ -320,9 +320,11 @@ pub enum DirectoryError {
 impl DirectoryError {
     /// The directory is in use: by those that share its lock or, as the file says, by one process.
     fn in_use(path: &Path, lock: &LockFile) -> Self {
-        let (holder, for_a_while) = match lock.is_shared() {
-            true => (lock.sharer(), true),
-            false => lock.signed(FOR_A_WHILE),
+        let (holder, for_a_while) = if lock.is_shared() {
+            (lock.sharer(), true)
+        } else {
+            let (holder, remark) = lock.signature();
+            (holder, remark.as_deref() == Some(FOR_A_WHILE))
         };
         Self::InUse {
             path: path.to_owned(),

@@ -10,7 +10,8 @@ use std::os::unix::fs::{DirBuilderExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{SeekFrom, seek};
-use rustix::io::Errno;
+
+use crate::store::journal::next_written;
 
 /// The copy. Its files are removed when it is dropped.
 #[derive(Debug)]
@@ -122,17 +123,13 @@ fn copy_data(mut input: &File, mut output: &File) -> io::Result<()> {
     output.set_len(length)?;
     let mut from = 0;
     while from < length {
+        let data = next_written(input, from)?;
         // Not all file systems say.
-        let data = match seek(input, SeekFrom::Data(from)) {
-            Err(Errno::NXIO) => break,
-            data => data.unwrap_or(from),
-        };
-        let hole = seek(input, SeekFrom::Hole(data)).unwrap_or(length);
-        let hole = if hole > data { hole } else { length };
+        let hole = seek(input, SeekFrom::Hole(data)).ok();
+        from = hole.filter(|hole| *hole > data).unwrap_or(length);
         input.seek(io::SeekFrom::Start(data))?;
         output.seek(io::SeekFrom::Start(data))?;
-        io::copy(&mut input.take(hole - data), &mut output)?;
-        from = hole;
+        io::copy(&mut input.take(from.saturating_sub(data)), &mut output)?;
     }
     Ok(())
 }
