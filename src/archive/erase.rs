@@ -7,7 +7,7 @@
 //! is killed in between does it again.
 
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
@@ -20,6 +20,7 @@ use super::cdxj::{IndexLine, index_path};
 use super::directory::replace_file_with;
 use super::foreign::RecordStream;
 use super::id::{Digest, RecordId};
+use super::names::{marked, whole_name};
 use super::pack::{PackedBody, pack, unpack};
 use super::reader::{Limits, ReadRecord, SegmentReader};
 use super::{Error, Result};
@@ -42,8 +43,17 @@ const BEHIND: [u64; 2] = [8 << 10, 512 << 10];
 /// A place in a file: offset and length of a gzip member, in bytes.
 pub type Span = (u64, u64);
 
-/// Returns the spans of the record at `span` and of those beside it that are about a URL that is
-/// meant: its request stands before it, its metadata behind it.
+/// A record that stands beside another of the same visit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Beside {
+    /// Where it stands.
+    pub span: Span,
+    /// Its id, if it is metadata: bodies in packs name that of their visit.
+    pub visit: Option<RecordId>,
+}
+
+/// Returns the records beside the one at `span` that are about a URL that is meant: its request
+/// stands before it, its metadata behind it.
 ///
 /// # Errors
 ///
@@ -52,10 +62,14 @@ pub fn records_beside(
     path: &Path,
     span: Span,
     is_meant: &dyn Fn(&str) -> bool,
-) -> Result<Vec<Span>> {
+) -> Result<Vec<Beside>> {
     let file = super::elsewhere::open_to_read(path).map_err(Error::io("open", path))?;
     let about = |record: &ReadRecord| record.header("WARC-Target-URI").is_some_and(is_meant);
-    let mut spans = vec![span];
+    let beside = |span, record: &ReadRecord| Beside {
+        span,
+        visit: visit_of(record),
+    };
+    let mut found = Vec::new();
     let mut first = span.0;
     while let Some(before) = record_before(&file, first).map_err(Error::io("read", path))? {
         let Some(Ok(record)) = SegmentReader::open_at(path, before, Limits::default())?.next()
@@ -65,17 +79,80 @@ pub fn records_beside(
         if !about(&record) {
             break;
         }
-        spans.push((before, first - before));
+        found.push(beside((before, first - before), &record));
         first = before;
     }
     for record in SegmentReader::open_at(path, span.0 + span.1, Limits::default())? {
         match record {
-            Ok(record) if about(&record) => spans.push((record.offset, record.length)),
+            Ok(record) if about(&record) => {
+                found.push(beside((record.offset, record.length), &record));
+            }
             Err(error) if error.io_kind().is_some() => return Err(error),
             _ => break,
         }
     }
-    Ok(spans)
+    Ok(found)
+}
+
+/// Returns the id of the record at an offset, if it is metadata or what is left of that.
+///
+/// # Errors
+///
+/// [`Error::Io`] if the file cannot be read.
+pub fn visit_at(path: &Path, offset: u64) -> Result<Option<RecordId>> {
+    match SegmentReader::open_at(path, offset, Limits::default())?.next() {
+        Some(Err(error)) if error.io_kind().is_some() => Err(error),
+        Some(Ok(record)) => Ok(visit_of(&record)),
+        _ => Ok(None),
+    }
+}
+
+/// Returns `true` if the record at an offset is a revisit that refers to the capture of a URL that
+/// is meant.
+///
+/// # Errors
+///
+/// [`Error::Io`] if the file cannot be read.
+pub fn refers_to(path: &Path, offset: u64, is_meant: &dyn Fn(&str) -> bool) -> Result<bool> {
+    match SegmentReader::open_at(path, offset, Limits::default())?.next() {
+        Some(Err(error)) if error.io_kind().is_some() => Err(error),
+        Some(Ok(record)) => {
+            let of = record.header("WARC-Refers-To-Target-URI");
+            Ok(of.is_some_and(is_meant))
+        }
+        _ => Ok(false),
+    }
+}
+
+fn visit_of(record: &ReadRecord) -> Option<RecordId> {
+    let is_metadata = record.header("WARC-Type") == Some("metadata");
+    let id = record.header("WARC-Record-ID").filter(|_| is_metadata);
+    id.and_then(RecordId::parse)
+}
+
+/// Calls `visit` for every body of a pack in a file that was not taken out: the id of its visit,
+/// the span of its pack, and its number there. What is damaged is left out.
+///
+/// # Errors
+///
+/// [`Error::Io`], or what `visit` says.
+pub fn for_each_packed<E: From<Error>>(
+    path: &Path,
+    visit: &mut dyn FnMut(RecordId, Span, u8) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    for record in RecordStream::open(path, Limits::default())? {
+        let record = match record {
+            Err(error) if error.io_kind().is_some() => return Err(error.into()),
+            Err(_) => continue,
+            Ok(record) => record,
+        };
+        for (number, body) in (0..).zip(unpack(&record.block).unwrap_or_default()) {
+            if body != nobody() {
+                visit(body.visit, (record.offset, record.length), number)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Returns the spans of the records of verdicts that follow the record at `span`, of the same
@@ -253,13 +330,21 @@ impl Eraser {
 }
 
 /// Takes the lines of the records at these offsets out of the index beside a file, if it has one.
-/// Returns how many there were.
+/// Returns how many there were. The index of a file that was left while it was written goes: it is
+/// made of the records when it is needed.
 ///
 /// # Errors
 ///
 /// [`Error::Io`]; then the index is as it was.
 pub fn take_out_of_index(warc: &Path, offsets: &BTreeSet<u64>) -> Result<u64> {
-    let path = index_path(warc);
+    let path = index_path(&whole_name(warc));
+    let begun = marked(&path);
+    match fs::remove_file(&begun) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(Error::io("remove", &begun)(error));
+        }
+        _ => {}
+    }
     let lines = match File::open(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
         opened => BufReader::new(opened.map_err(Error::io("open", &path))?),

@@ -41,8 +41,8 @@ pub use directory::replace_file;
 pub use earlier::{add_earlier_archives, earlier_archives};
 pub use elsewhere::{ArchiveFiles, NUMBERS_OF_ONE, files_of, present, set_elsewhere};
 pub use erase::{
-    Eraser, Span, for_each_capture, for_each_target, is_tombstone, records_beside,
-    take_out_of_index, verdicts_behind,
+    Beside, Eraser, Span, for_each_capture, for_each_packed, for_each_target, is_tombstone,
+    records_beside, refers_to, take_out_of_index, verdicts_behind, visit_at,
 };
 pub use foreign::RecordStream;
 pub use id::{Digest, DigestAlgorithm, RecordId};

@@ -58,7 +58,9 @@ pub use error::Error;
 pub use events::{CrawlEvent, EventKind, Events, Follower, KEPT as EVENTS_KEPT, Missed, Told};
 #[doc(hidden)]
 pub use failpoint::{Failpoint, Step};
-pub use forget::{ForgetCursor, ForgetDone, ForgetOrder, forget, is_begun as is_forgetting};
+pub use forget::{
+    FileSearch, ForgetCursor, ForgetDone, ForgetOrder, forget, is_begun as is_forgetting,
+};
 pub use history::{History, NoResolution, Resolution, Series, SeriesRow, whole as whole_history};
 pub use hold::{HeldHost, TooManyHeld};
 pub(crate) use learned::budgets::{pages_now, used_up_now};

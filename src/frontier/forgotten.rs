@@ -24,6 +24,8 @@ pub const MAX_RULES: usize = 10_000;
 pub struct Selection {
     /// Single URLs.
     pub urls: Vec<String>,
+    /// Single URLs by the ids under which they may be known, where they are not to be written down.
+    pub ids: Vec<UrlId>,
     /// Hosts, each with its subdomains.
     pub hosts: Vec<HostPattern>,
     /// Beginnings of URLs.
@@ -33,7 +35,17 @@ pub struct Selection {
 impl Selection {
     /// Returns `true` if nothing is selected.
     pub fn is_empty(&self) -> bool {
-        self.urls.is_empty() && self.hosts.is_empty() && self.prefixes.is_empty()
+        self.urls.is_empty()
+            && self.ids.is_empty()
+            && self.hosts.is_empty()
+            && self.prefixes.is_empty()
+    }
+
+    /// Returns the ids under which its single URLs may be known.
+    pub fn ids(&self, identity: &Identity) -> Vec<UrlId> {
+        let urls = self.urls.iter().filter_map(|it| url::parse(it).ok());
+        let ids = urls.flat_map(|url| ids_of(&url, identity));
+        self.ids.iter().copied().chain(ids).collect()
     }
 }
 
@@ -239,9 +251,9 @@ mod tests {
 
     fn rules(hosts: &[&str], prefixes: &[&str]) -> ForgetRules {
         ForgetRules::from(&Selection {
-            urls: Vec::new(),
             hosts: hosts.iter().map(|it| it.parse().unwrap()).collect(),
             prefixes: prefixes.iter().map(|it| (*it).to_owned()).collect(),
+            ..Selection::default()
         })
     }
 

@@ -225,6 +225,33 @@ pub fn current_path(directory: &Path) -> PathBuf {
     directory.join(CURRENT)
 }
 
+/// Returns where the log in a directory ends that nobody writes: at the end of its last file,
+/// whatever of it is committed.
+///
+/// # Errors
+///
+/// The operating system's.
+pub fn end_of_files(directory: &Path) -> io::Result<LogTail> {
+    let mut tail = LogTail::default();
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(tail),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name == CURRENT {
+            tail.bytes = entry.metadata()?.len();
+        }
+        // Full files before it may have been moved away.
+        let number = name.strip_prefix("fetch-");
+        let number = number.and_then(|it| it.strip_suffix(".jsonl")?.parse().ok());
+        tail.rotated = tail.rotated.max(number.unwrap_or_default());
+    }
+    Ok(tail)
+}
+
 /// Whether a file has a byte that no line has.
 fn has_zeros(path: &Path) -> io::Result<bool> {
     let mut file = File::open(path)?;

@@ -15,7 +15,7 @@ mod texts;
 pub use acknowledged::{Acknowledged, AcknowledgedFile};
 pub use bodies::{Bodies, BodyError, BodyPlace};
 pub use content::Content;
-pub use fetch_log::{FetchLog, LogError, LogLine, current_path, full_path};
+pub use fetch_log::{FetchLog, LogError, LogLine, current_path, end_of_files, full_path};
 pub use page_line::{Digests, PageGroup, PageLine, RecordPlace};
 pub use position::Position;
 pub use reader::{FORGOTTEN_LINE, LogReader};

@@ -159,6 +159,9 @@ pub mod meta {
     pub const ORPHAN_PAGE: &[u8] = b"orphan-page/";
     /// Prefix of what is to be overwritten in files, by the kind of file, its name and the offset.
     pub const ERASE: &[u8] = b"erase/";
+    /// Prefix of the visits whose bodies are to be overwritten in packs, by the id of their records
+    /// (16 bytes), until that is done.
+    pub const ERASE_VISIT: &[u8] = b"erase-visit/";
     /// Prefix of the hosts that a person holds, by host; the row says since when.
     pub const HELD_HOST: &[u8] = b"held-host/";
     /// Prefix of the hosts at private addresses that the user gave as seeds.
@@ -202,6 +205,11 @@ pub fn sent(to: u16) -> Vec<u8> {
 /// Returns the key of the number of what was received from a shard.
 pub fn received(from: u16) -> Vec<u8> {
     [meta::RECEIVED, &from.to_be_bytes()].concat()
+}
+
+/// Key of a visit whose bodies are to be overwritten in packs, by the id of its record.
+pub fn erase_visit(record: &[u8; 16]) -> Vec<u8> {
+    [meta::ERASE_VISIT, record].concat()
 }
 
 /// Returns the key of the URL of a page of another shard.

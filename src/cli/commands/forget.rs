@@ -8,6 +8,7 @@ use clap::Args;
 
 use crate::cli::words::count;
 use crate::cli::{Failure, input, output};
+use crate::cluster::{Called, worker_of};
 use crate::config;
 use crate::control::client::Client;
 use crate::engine::{self, DirectoryError, Failpoint, ForgetDone, ForgetOrder, StoppedCrawl};
@@ -16,6 +17,42 @@ use crate::url::HostPattern;
 
 /// Number of files that are named in words.
 const NAMED: usize = 10;
+
+/// What is to be forgotten, and how.
+#[derive(Debug, Args)]
+pub(super) struct Which {
+    /// Single URLs
+    #[arg(value_name = "URL")]
+    urls: Vec<String>,
+    /// All URLs of this host and its subdomains; `*.example.org` for the subdomains alone
+    #[arg(long = "host", value_name = "HOST")]
+    hosts: Vec<HostPattern>,
+    /// All URLs that begin with this one
+    #[arg(long = "prefix", value_name = "URL")]
+    prefixes: Vec<String>,
+    /// Count only; change nothing
+    #[arg(long, conflicts_with = "undo")]
+    dry_run: bool,
+    /// Let it be fetched again
+    #[arg(long)]
+    undo: bool,
+}
+
+impl Which {
+    /// Returns the order.
+    pub(super) fn order(&self) -> Result<ForgetOrder, Failure> {
+        Ok(ForgetOrder {
+            selection: Selection {
+                urls: given(&self.urls)?,
+                hosts: self.hosts.clone(),
+                prefixes: given(&self.prefixes)?,
+                ..Selection::default()
+            },
+            back: self.undo,
+            dry_run: self.dry_run,
+        })
+    }
+}
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -31,24 +68,11 @@ Copies that have left, by upload, by a command or in a package, must be changed 
 files of which copies may be elsewhere are named. With --undo it may be fetched again; what was
 overwritten does not come back. It works beside a running crawl, and goes on after a kill.")]
 pub(crate) struct Arguments {
-    /// Single URLs
-    #[arg(value_name = "URL")]
-    urls: Vec<String>,
-    /// All URLs of this host and its subdomains; `*.example.org` for the subdomains alone
-    #[arg(long = "host", value_name = "HOST")]
-    hosts: Vec<HostPattern>,
-    /// All URLs that begin with this one
-    #[arg(long = "prefix", value_name = "URL")]
-    prefixes: Vec<String>,
+    #[command(flatten)]
+    which: Which,
     /// Data directory of the crawl
     #[arg(long, value_name = "DIR")]
     data_dir: PathBuf,
-    /// Count only; change nothing
-    #[arg(long, conflicts_with = "undo")]
-    dry_run: bool,
-    /// Let it be fetched again
-    #[arg(long)]
-    undo: bool,
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
@@ -67,16 +91,18 @@ fn given(texts: &[String]) -> Result<Vec<String>, Failure> {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let order = ForgetOrder {
-        selection: Selection {
-            urls: given(&arguments.urls)?,
-            hosts: arguments.hosts.clone(),
-            prefixes: given(&arguments.prefixes)?,
-        },
-        back: arguments.undo,
-        dry_run: arguments.dry_run,
-    };
     let data = &arguments.data_dir;
+    if let Some((_, Called { name, .. })) = worker_of(data) {
+        return Err(Failure::Usage {
+            message: format!(
+                "{} is a shard of a crawl of several workers, which {name} is one of: what it \
+                 forgets others would have",
+                data.display()
+            ),
+            hint: Some("`gleaner cluster takedown` has all of them forget it"),
+        });
+    }
+    let order = arguments.which.order()?;
     let done = match StoppedCrawl::open(data) {
         Ok(crawl) => {
             if order.selection.is_empty() && !engine::is_forgetting(crawl.store())? {
@@ -100,14 +126,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     })?)
 }
 
-fn nothing_named() -> Failure {
+pub(super) fn nothing_named() -> Failure {
     Failure::Usage {
         message: "name what is to be forgotten: URLs, --host or --prefix".to_owned(),
         hint: None,
     }
 }
 
-fn in_words(done: &ForgetDone, order: &ForgetOrder) -> String {
+pub(super) fn in_words(done: &ForgetDone, order: &ForgetOrder) -> String {
     if order.back {
         let what = match done.back {
             1 => "1 URL, host or prefix may".to_owned(),
@@ -147,27 +173,13 @@ fn in_words(done: &ForgetDone, order: &ForgetOrder) -> String {
             "{pages} of which no body was kept will be visited again"
         );
     }
-    let mut name = |files: &BTreeSet<String>, what: &str| {
-        if files.is_empty() {
-            return;
-        }
-        let _ = writeln!(text, "{what}:");
-        for file in files.iter().take(NAMED) {
-            let _ = writeln!(text, "  {file}");
-        }
-        if files.len() > NAMED {
-            let _ = writeln!(
-                text,
-                "  and {} more (--json names all)",
-                files.len() - NAMED
-            );
-        }
-    };
-    name(
+    name_files(
+        &mut text,
         &done.handed_over,
         "changed here, but copies were handed over before: change or remove them where they are",
     );
-    name(
+    name_files(
+        &mut text,
         &done.nowhere,
         "not changed, because they are not here any more: change or remove them where they are",
     );
@@ -177,4 +189,19 @@ fn in_words(done: &ForgetDone, order: &ForgetOrder) -> String {
         );
     }
     text
+}
+
+/// Names files, if there are any.
+fn name_files(text: &mut String, files: &BTreeSet<String>, what: &str) {
+    if files.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "{what}:");
+    for file in files.iter().take(NAMED) {
+        let _ = writeln!(text, "  {file}");
+    }
+    if files.len() > NAMED {
+        let more = files.len() - NAMED;
+        let _ = writeln!(text, "  and {more} more (--json names all)");
+    }
 }

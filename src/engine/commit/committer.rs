@@ -354,6 +354,7 @@ impl Committer {
         let mut set = WriteSet::new(store, states, held, now);
         set.exchanged.has_others = !self.exchange.shards.is_one();
         (set.exchanged.documents).clone_from(&self.exchange.publishing.documents);
+        set.exchanged.forgotten = Arc::clone(&self.gate.forgotten.0);
         set
     }
 

@@ -208,9 +208,13 @@ impl<'a> Group<'a> {
     /// Returns `true` if a document is a live original: its page is committed as that document, or
     /// will be with this group.
     pub(crate) fn is_live_original(&self, document: &Document) -> Result<bool, Error> {
-        // It was found where those of other shards are that are committed there.
-        if self.set.documents.get(document.id).is_some() || shard_of(document.id).is_some() {
+        if self.set.documents.get(document.id).is_some() {
             return Ok(true);
+        }
+        // It was found where those of other shards are that are committed there. One that is
+        // forgotten here may not be by its own shard yet.
+        if shard_of(document.id).is_some() {
+            return Ok(!self.set.exchanged.forgets(document, &*self.set.store)?);
         }
         if self.set.withdrawn.iter().any(|it| it.id == document.id) {
             return Ok(false);

@@ -8,6 +8,7 @@ use super::selected::Erasure;
 use crate::archive::{self, Eraser, WarcOptions, take_out_of_index};
 use crate::engine::error::Error;
 use crate::handover;
+use crate::rows::{Keeper, OtherFiles};
 use crate::store::{Store, Table, keys};
 
 /// Number of rows of a part.
@@ -39,7 +40,10 @@ pub(super) fn erase(
     let name = first.file.clone();
     let path = WarcOptions::path_of(data, &name);
     let Some(path) = archive::present(&path) else {
-        done.nowhere.insert(name);
+        match keeper_of(store, &name)? {
+            Some(keeper) => done.elsewhere.insert(keeper),
+            None => done.nowhere.insert(name),
+        };
         return Ok(keys);
     };
     let eraser = Eraser::open(&path)?;
@@ -66,7 +70,7 @@ pub(super) fn erase(
     eraser.finish()?;
     take_out_of_index(&path, &whole)?;
     let handed = handover::handed_over(data).map_err(Error::Handover)?;
-    let most = match name.starts_with("texts-") {
+    let most = match is_of_texts(&name) {
         true => handed.texts,
         false => handed.pages,
     };
@@ -75,4 +79,30 @@ pub(super) fn erase(
     }
     done.files.insert(name);
     Ok(keys)
+}
+
+fn is_of_texts(name: &str) -> bool {
+    name.starts_with("texts-")
+}
+
+/// Returns the worker on whose disk a file is, if it is known not to be on this one.
+fn keeper_of(store: &dyn Store, name: &str) -> Result<Option<String>, Error> {
+    let Some(number) = archive::number_of(name) else {
+        return Ok(None);
+    };
+    let others = OtherFiles::read(store)?;
+    let ranges = match is_of_texts(name) {
+        true => others.texts,
+        false => others.pages,
+    };
+    if !ranges
+        .iter()
+        .any(|(from, to)| (*from..*to).contains(&number))
+    {
+        return Ok(None);
+    }
+    let keeper = OtherFiles::keeper_of(number);
+    let keepers = Keeper::read_all(store)?.into_iter();
+    let known = keepers.into_iter().find(|(number, _)| *number == keeper);
+    Ok(known.map(|(_, it)| it.worker))
 }

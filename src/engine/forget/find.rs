@@ -6,20 +6,20 @@ use std::sync::Arc;
 use super::erase::erase;
 use super::lines::{Line, without};
 use super::orphans::Orphanage;
+use super::others::OtherRows;
 use super::part::{ForgetCursor, ForgetDone, ForgetOrder, ForgetPart, Found, What};
+use super::records::{files, note, note_captures, note_packed, note_repeat};
 use super::selected::{Erasure, Forgetting, Selected};
-use crate::archive::{
-    self, RecordKind, Span, WarcOptions, files_of, for_each_capture, for_each_target,
-    records_beside, verdicts_behind,
-};
+use crate::archive::{self, RecordKind, WarcOptions};
 use crate::engine::Options;
 use crate::engine::error::Error;
 use crate::engine::open::read_secret;
 use crate::engine::visit::Analysed;
 use crate::frontier::{Forgotten, Selection, ids_of};
 use crate::journal::{Acknowledged, LogError, LogReader, Position, RecordPlace};
+use crate::rows::cluster::Head;
 use crate::rows::{
-    ArchiveNames, DiskState, EARLIER, Fate, Judgement, KEPT, Likeness, PAGES, PageRecord,
+    ArchiveNames, DiskState, EARLIER, Fate, Judgement, KEPT, Likeness, LogTail, PAGES, PageRecord,
 };
 use crate::store::{Store, Table, decode, keys};
 use crate::url::{self, Identity};
@@ -41,6 +41,8 @@ pub(crate) struct Finder {
     identity: Identity,
     names: ArchiveNames,
     begun: Option<Forgetting>,
+    /// The end of the log, where it is not what is committed.
+    log_end: Option<LogTail>,
 }
 
 impl Finder {
@@ -57,8 +59,15 @@ impl Finder {
             identity: Identity::new(options.canonicalizer.clone(), secret),
             names: ArchiveNames::read(&*store)?,
             begun: Forgetting::read(&*store)?,
+            log_end: None,
             store,
         })
+    }
+
+    /// Reads the log up to this end, whatever is committed.
+    pub(super) fn up_to(mut self, log_end: LogTail) -> Self {
+        self.log_end = Some(log_end);
+        self
     }
 
     /// Finds the part at `from`, or the first one, with the visits that it needs; `None` if there
@@ -161,6 +170,7 @@ impl Finder {
             ForgetCursor::Log(from) => self.log(from, order.dry_run, selected, done),
             ForgetCursor::Index(from) => self.index(from, selected, done),
             ForgetCursor::Pages(from) => self.pages(&from, order.dry_run, selected, done),
+            ForgetCursor::Packs(from) => self.packs(from, done),
             ForgetCursor::Groups(from) => self.groups(&from, selected, done),
             ForgetCursor::Orphans => {
                 let orphanage =
@@ -184,10 +194,11 @@ impl Finder {
                 })?;
                 done.next = Some(match next {
                     Some(next) => ForgetCursor::Remove(next),
-                    None => ForgetCursor::Erase,
+                    None => ForgetCursor::Others(0, Vec::new()),
                 });
                 Ok(What::Remove(removed))
             }
+            ForgetCursor::Others(number, from) => self.others(number, &from, selected, done),
             ForgetCursor::Erase => {
                 let erased = erase(&*self.store, &self.data, done)?;
                 done.next = Some(match erased.is_empty() {
@@ -225,6 +236,9 @@ impl Finder {
     /// Opens the log at a position, up to what is committed.
     fn open_log(&self, from: Position) -> Result<LogReader, Error> {
         let log = self.data.join("log");
+        if let Some(end) = self.log_end {
+            return Ok(LogReader::new(&log, from, end));
+        }
         let known = DiskState::read(&*self.store)?.unwrap_or_default().log;
         let told = Acknowledged::read(&log).map_err(|source| LogError {
             path: log.clone(),
@@ -271,9 +285,9 @@ impl Finder {
             };
             for place in line.places() {
                 if line.is_about(selected) {
-                    self.note(&place, selected, &mut found)?;
+                    note(&self.data, &place, selected, &mut found)?;
                 } else if line.repeats(selected) {
-                    self.note_repeat(&place, selected, &mut found)?;
+                    note_repeat(&self.data, &place, selected, &mut found)?;
                 }
             }
             Ok(())
@@ -290,80 +304,38 @@ impl Finder {
         done: &mut ForgetDone,
     ) -> Result<What, Error> {
         let mut found = Found::default();
-        let files = self.files()?;
+        let files = files(&self.data, "warc")?;
         let Some(path) = files.get(number as usize) else {
             done.next = Some(ForgetCursor::Pages(Vec::new()));
             return Ok(What::Note(found));
         };
         done.next = Some(ForgetCursor::Index(number + 1));
-        let mut spans: Vec<Span> = Vec::new();
-        let mut visit = |url: &str, span| {
-            if selected.has(url) {
-                spans.push(span);
-            }
-        };
-        if !for_each_capture(path, &mut visit)? {
-            for_each_target(path, &mut visit)?;
-        }
-        for span in spans {
-            note_span(path, span, selected, &mut found)?;
-        }
+        note_captures(path, selected, &mut found)?;
         Ok(What::Note(found))
     }
 
-    /// Returns the files of the archive of pages.
-    fn files(&self) -> Result<Vec<PathBuf>, Error> {
-        let directory = self.data.join("warc");
-        let files = files_of(&directory).map_err(|source| archive::Error::Io {
-            action: "list",
-            path: directory,
-            source,
-        })?;
-        Ok(files.paths)
-    }
-
-    /// Notes that a record is to be overwritten, and what stands beside it of the same visit.
-    fn note(
-        &self,
-        place: &RecordPlace,
-        selected: &Selected,
-        found: &mut Found,
-    ) -> Result<(), Error> {
-        let path = WarcOptions::path_of(&self.data, &place.file);
-        found.erasures.push(Erasure::record(place));
-        if place.kind == RecordKind::Conversion {
-            return Ok(());
-        }
-        match archive::present(&path) {
-            Some(path) => note_span(&path, (place.offset, place.length), selected, found),
-            None => Ok(()),
-        }
-    }
-
-    /// Notes what a visit added that names what it repeated; its own text and bytes stay.
-    fn note_repeat(
-        &self,
-        place: &RecordPlace,
-        selected: &Selected,
-        found: &mut Found,
-    ) -> Result<(), Error> {
-        match place.kind {
-            RecordKind::Revisit | RecordKind::Metadata => {
-                found.erasures.push(Erasure::record(place));
-            }
-            RecordKind::Response => {
-                let path = WarcOptions::path_of(&self.data, &place.file);
-                let span = (place.offset, place.length);
-                let Some(path) = archive::present(&path) else {
-                    return Ok(());
-                };
-                let spans = verdicts_behind(&path, span, &|original| selected.has(original))?;
-                let each = spans.into_iter().map(|span| Erasure::at(&path, span));
-                found.erasures.extend(each);
-            }
-            _ => {}
-        }
-        Ok(())
+    /// Searches the packs of a file for bodies of visits that go: of earlier visits no row says
+    /// where their bodies are.
+    fn packs(&self, number: u32, done: &mut ForgetDone) -> Result<What, Error> {
+        let mut found = Found::default();
+        let prefix = keys::meta::ERASE_VISIT;
+        let visits = self.store.range(Table::Meta, prefix, prefix, ROWS)?;
+        let files = match visits.is_empty() {
+            true => Vec::new(),
+            false => files(&self.data, "texts")?,
+        };
+        let Some(path) = files.get(number as usize) else {
+            // They have led to what is to be overwritten.
+            done.next = Some(match visits.is_empty() {
+                true => ForgetCursor::Groups(Vec::new()),
+                false => ForgetCursor::Packs(number),
+            });
+            let visits = visits.into_iter().map(|(key, _)| key).collect();
+            return Ok(What::Erased(visits));
+        };
+        done.next = Some(ForgetCursor::Packs(number + 1));
+        note_packed(path, &*self.store, &mut found)?;
+        Ok(What::Note(found))
     }
 
     /// Searches page records for what goes, and for what rests on it.
@@ -380,7 +352,7 @@ impl Finder {
             let page = PAGES.decode(row)?;
             if selected.has_page(key, &page.url) {
                 pages += 1;
-                self.note_page(key, &page, selected, &mut found)
+                self.note_page(&page, selected, &mut found)
             } else {
                 if self.is_orphan(key, &page, selected)? {
                     found.orphans.push(key.to_vec());
@@ -396,29 +368,24 @@ impl Finder {
         done.next = match next {
             Some(next) => Some(ForgetCursor::Pages(next)),
             None if is_dry_run => None,
-            None => Some(ForgetCursor::Groups(Vec::new())),
+            None => Some(ForgetCursor::Packs(0)),
         };
         Ok(What::Note(found))
     }
 
     fn note_page(
         &self,
-        key: &[u8],
         page: &PageRecord,
         selected: &Selected,
         found: &mut Found,
     ) -> Result<(), Error> {
         if let Some((kind, location)) = &page.record {
             let place = RecordPlace::of(&self.names, *kind, location);
-            self.note(&place, selected, found)?;
+            note(&self.data, &place, selected, found)?;
         }
         let own = page.document.as_ref().filter(|it| it.stored_for.is_none());
         if let Some(place) = own.and_then(|it| RecordPlace::of_stored(&self.names, &it.stored)) {
-            self.note(&place, selected, found)?;
-        }
-        if let Some((location, number)) = KEPT.get(&*self.store, key)?.and_then(|it| it.pack) {
-            let pack = RecordPlace::of_text(&self.names, &location);
-            found.erasures.push(Erasure::body(&pack, number));
+            note(&self.data, &place, selected, found)?;
         }
         Ok(())
     }
@@ -428,8 +395,8 @@ impl Finder {
     fn is_orphan(&self, key: &[u8], page: &PageRecord, selected: &Selected) -> Result<bool, Error> {
         let duplicate = page.duplicate();
         if let Some(duplicate) = duplicate
-            && let Some(head) = PAGES.get(&*self.store, duplicate.page.as_bytes())?
-            && selected.has_page(duplicate.page.as_bytes(), &head.url)
+            && let Some(head) = Head::read(&*self.store, duplicate.of, duplicate.page)?
+            && selected.has_page(duplicate.page.as_bytes(), &head.page.url)
         {
             return Ok(true);
         }
@@ -509,6 +476,33 @@ impl Finder {
         Ok(What::Note(found))
     }
 
+    /// Searches what is kept of pages of other shards: their URLs where they led to a page here, or
+    /// are the same as one.
+    fn others(
+        &self,
+        number: u32,
+        from: &[u8],
+        selected: &Selected,
+        done: &mut ForgetDone,
+    ) -> Result<What, Error> {
+        let Some(rows) = OtherRows::ALL.get(number as usize) else {
+            done.next = Some(ForgetCursor::Erase);
+            return Ok(What::Nothing);
+        };
+        let mut removed = Vec::new();
+        let next = self.rows(Table::Meta, rows.prefix(), from, &mut |key, row| {
+            if selected.has(&rows.url(row)?) {
+                removed.push(key.to_vec());
+            }
+            Ok(())
+        })?;
+        done.next = Some(match next {
+            Some(next) => ForgetCursor::Others(number, next),
+            None => ForgetCursor::Others(number + 1, Vec::new()),
+        });
+        Ok(What::Erased(removed))
+    }
+
     /// Overwrites lines of the log, or what they say of what goes.
     fn lines(
         &self,
@@ -528,12 +522,4 @@ impl Finder {
         done.next = Some(next.map_or(ForgetCursor::End, ForgetCursor::Lines));
         log.sync().map_err(|error| self.failed(error))
     }
-}
-
-/// Notes the record of a file at a span, and what stands beside it of the same visit.
-fn note_span(path: &Path, span: Span, selected: &Selected, found: &mut Found) -> Result<(), Error> {
-    let spans = records_beside(path, span, &|url| selected.has(url))?;
-    let each = spans.into_iter().map(|span| Erasure::at(path, span));
-    found.erasures.extend(each);
-    Ok(())
 }

@@ -16,10 +16,13 @@
 //! once more, at the next start. While it goes on, no file of the archive leaves.
 
 mod erase;
+mod files;
 mod find;
 mod lines;
 mod orphans;
+mod others;
 pub(crate) mod part;
+mod records;
 pub(crate) mod selected;
 
 use std::path::Path;
@@ -32,6 +35,7 @@ use super::error::Error;
 use super::open::{self, DataDirectory, open_store};
 use super::options::Options;
 use crate::store::{Store, Table, keys};
+pub use files::FileSearch;
 pub(crate) use find::Finder;
 pub(crate) use part::ForgetPart;
 pub use part::{ForgetCursor, ForgetDone, ForgetOrder};

@@ -6,11 +6,13 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
 use super::selected::Erasure;
+use crate::archive::RecordId;
 use crate::dedup::DocumentId;
 use crate::engine::error::Error;
 use crate::frontier::{Forgotten, MAX_RULES, Selection};
 use crate::journal::Position;
 use crate::rows::PageRecord;
+use crate::store::{Batch, Table, keys};
 use crate::url::UrlId;
 
 /// What a person asks.
@@ -38,6 +40,8 @@ pub enum ForgetCursor {
     Index(u32),
     /// Searches the page records, from this key on.
     Pages(Vec<u8>),
+    /// Searches the packs of bodies in this file of the archive of texts, by its place among them.
+    Packs(u32),
     /// Searches the groups of pages that resemble one another, from this key on.
     Groups(Vec<u8>),
     /// Judges pages again that rest on what goes.
@@ -46,6 +50,9 @@ pub enum ForgetCursor {
     Earlier(Vec<u8>),
     /// Removes page records, from this key on.
     Remove(Vec<u8>),
+    /// Removes what is kept of pages of other shards: of these rows, by the place of their prefix
+    /// among those, from this key on.
+    Others(u32, Vec<u8>),
     /// Overwrites records.
     Erase,
     /// Overwrites lines of the log, from this position on.
@@ -74,6 +81,8 @@ pub struct ForgetDone {
     pub nowhere: BTreeSet<String>,
     /// Files that were changed here after a copy of them was handed over.
     pub handed_over: BTreeSet<String>,
+    /// Workers on whose disks there are files that were to be changed.
+    pub elsewhere: BTreeSet<String>,
     /// Hosts and prefixes, and URLs, that may come back.
     pub back: u64,
     /// Where to continue; `None` at the end.
@@ -91,6 +100,7 @@ impl ForgetDone {
         self.files.extend(part.files);
         self.nowhere.extend(part.nowhere);
         self.handed_over.extend(part.handed_over);
+        self.elsewhere.extend(part.elsewhere);
         self.back += part.back;
         self.next = part.next;
     }
@@ -134,12 +144,27 @@ pub(crate) enum What {
 pub(crate) struct Found {
     /// What is to be overwritten.
     pub(crate) erasures: Vec<Erasure>,
+    /// Visits whose bodies are to be overwritten in packs.
+    pub(crate) visits: Vec<RecordId>,
     /// Keys of pages that are to be judged again.
     pub(crate) orphans: Vec<Vec<u8>>,
     /// Keys of rows that tell of a group named by what goes.
     pub(crate) groups: Vec<Vec<u8>>,
     /// Keys of what earlier crawls hold of pages that stay, under the URL of what goes.
     pub(crate) earlier: Vec<Vec<u8>>,
+}
+
+impl Found {
+    /// Writes down what is to be overwritten.
+    pub(crate) fn put(&self, batch: &mut Batch) {
+        for erasure in &self.erasures {
+            erasure.put(batch);
+        }
+        for visit in &self.visits {
+            let key = keys::erase_visit(visit.as_bytes());
+            batch.put(Table::Meta, key, Vec::new());
+        }
+    }
 }
 
 impl ForgetOrder {

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::archive::{RecordKind, Span};
+use crate::engine::events::{CrawlEvent, MAX_TEXT};
 use crate::frontier::{ForgetRules, Selection, ids_of};
 use crate::journal::RecordPlace;
 use crate::rows::{ArchiveNames, KEPT, PageRecord};
@@ -30,9 +31,8 @@ impl Forgetting {
 
     /// What a person selected.
     pub(crate) fn of(selection: &Selection, identity: &Identity) -> Self {
-        let urls = selection.urls.iter().filter_map(|it| url::parse(it).ok());
         Self {
-            urls: urls.flat_map(|url| ids_of(&url, identity)).collect(),
+            urls: selection.ids(identity),
             rules: selection.into(),
         }
     }
@@ -80,6 +80,20 @@ impl Selected {
     /// Returns `true` if a host is meant as a whole.
     pub(crate) fn has_host(&self, host: &HostKey) -> bool {
         self.rules.has_host(host)
+    }
+
+    /// Returns `true` if an event says something of what is meant.
+    pub(crate) fn is_told_by(&self, event: &CrawlEvent) -> bool {
+        let names = |word: &str| self.has(word.trim_end_matches([',', ':', ';']));
+        let has_host = |host: &str| HostKey::parse(host).is_some_and(|it| self.has_host(&it));
+        // A URL that was cut off may be one of them.
+        let is_cut = |text: &str| {
+            let last = text.rsplit(' ').next().unwrap_or_default();
+            text.len() + 3 >= MAX_TEXT && last.starts_with("http")
+        };
+        event.host.as_deref().is_some_and(has_host)
+            || event.text.split(' ').any(names)
+            || is_cut(&event.text)
     }
 
     /// Returns `true` if the row of a page, under this key, is meant.

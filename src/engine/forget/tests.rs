@@ -1,7 +1,7 @@
 //! Takedowns, step by step, with servers and clock in the test's hand.
 
 use super::*;
-use crate::archive::{DuplicateBodies, RecordKind, StorePolicy, records};
+use crate::archive::{DuplicateBodies, RecordKind, StorePolicy, records, unpack};
 use crate::engine::again::body_place;
 use crate::engine::options::Options;
 use crate::engine::testing::*;
@@ -20,14 +20,14 @@ fn order(urls: &[&str], hosts: &[&str]) -> ForgetOrder {
         selection: Selection {
             urls: urls.iter().map(|it| (*it).to_owned()).collect(),
             hosts: hosts.iter().map(|it| it.parse().unwrap()).collect(),
-            prefixes: Vec::new(),
+            ..Selection::default()
         },
         ..ForgetOrder::default()
     }
 }
 
 impl World {
-    fn try_forget(&mut self, order: &ForgetOrder) -> Result<ForgetDone, Error> {
+    pub(crate) fn try_forget(&mut self, order: &ForgetOrder) -> Result<ForgetDone, Error> {
         let data = self.place.path().join("data");
         let options = self.options.clone();
         let done = carry_out(self.committer(), &data, &options, order);
@@ -35,7 +35,7 @@ impl World {
         done
     }
 
-    fn forget(&mut self, order: &ForgetOrder) -> ForgetDone {
+    pub(crate) fn forget(&mut self, order: &ForgetOrder) -> ForgetDone {
         self.try_forget(order).unwrap()
     }
 
@@ -53,7 +53,13 @@ impl World {
     }
 
     /// Every byte that is told of: in rows, in records of both archives, in the log and in indexes.
-    fn tells(&self, of: &str) -> Vec<String> {
+    pub(crate) fn tells(&self, of: &str) -> Vec<String> {
+        let mut found = self.rows_tell(of);
+        found.extend(self.files_tell(of));
+        found
+    }
+
+    fn rows_tell(&self, of: &str) -> Vec<String> {
         let mut found = Vec::new();
         let has = |bytes: &[u8]| memchr::memmem::find(bytes, of.as_bytes()).is_some();
         let store = self.store();
@@ -66,6 +72,12 @@ impl World {
             })
             .unwrap();
         }
+        found
+    }
+
+    fn files_tell(&self, of: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        let has = |bytes: &[u8]| memchr::memmem::find(bytes, of.as_bytes()).is_some();
         let data = self.place.path().join("data");
         for directory in ["warc", "texts", "log"] {
             for entry in std::fs::read_dir(data.join(directory)).unwrap() {
@@ -86,6 +98,19 @@ impl World {
             }
         }
         found
+    }
+
+    /// Number of bodies in packs, of any visit.
+    fn packed(&self) -> usize {
+        let texts = self.place.path().join("data/texts");
+        let files = std::fs::read_dir(texts).unwrap();
+        let files = files.map(|entry| entry.unwrap().path());
+        let bodies = files
+            .filter(|path| path.to_string_lossy().contains(".warc.gz"))
+            .filter(|path| !path.to_string_lossy().contains(".cdxj"))
+            .flat_map(|path| records(&path).unwrap())
+            .flat_map(|record| unpack(&record.unwrap().block).unwrap_or_default());
+        bodies.filter(|body| !body.data.is_empty()).count()
     }
 
     /// URL and verdict of the lines of the log.
@@ -258,19 +283,46 @@ fn pages_that_repeated_what_goes_do_not_tell_of_it() {
     assert_eq!(world.body(COPY), text(&html("", &words(31))));
 }
 
+/// What a page was is in a pack that no row leads to any more.
+#[test]
+fn bodies_of_earlier_visits_leave_their_packs() {
+    let mut world = five();
+    for shift in [1, 2] {
+        world.committer().pack(Moment(20_001 * DAY)).unwrap();
+        world.wait(1_000);
+        world.revisit(NEAR, &html("", &edited(&words(1), 2, shift)));
+        assert_eq!(world.original(NEAR), ORIGINAL);
+    }
+    world.committer().pack(Moment(20_001 * DAY)).unwrap();
+    // Of the framed copy, and three of the near one.
+    assert_eq!(world.packed(), 4);
+    world.forget(&order(&[NEAR], &[]));
+    assert_eq!(world.packed(), 1);
+    assert_eq!(world.body(SHORT), text(&framed("menu", &words(1))));
+    world.records();
+}
+
 /// Where bodies of duplicates are stored, what is said of the original stands behind them.
 #[test]
 fn verdicts_behind_bodies_do_not_tell_of_what_goes() {
     let mut options = options();
-    options.archive.store = StorePolicy::All;
+    options.archive.store = StorePolicy::ExactOnly;
     let mut world = World::with(options);
     world.visit(ORIGINAL, &html("", &words(1)));
     world.visit(NEAR, &near());
     assert_eq!(world.original(NEAR), ORIGINAL);
+    // What has the bytes of that is stored as a reference to it, with what is said of the original.
+    let same = "http://f.example/the-same";
+    world.visit(same, &near());
+    assert_eq!(world.original(same), ORIGINAL);
+    let kind = world.page(same).record.map(|(kind, _)| kind);
+    assert_eq!(kind, Some(RecordKind::Revisit));
     assert!(!world.tells("to-the-original").is_empty());
     world.forget(&order(&[ORIGINAL], &[]));
     assert_eq!(world.tells("to-the-original"), [""; 0]);
-    assert_eq!(world.body(NEAR), text(&near()));
+    for url in [NEAR, same] {
+        assert_eq!(world.body(url), text(&near()), "{url}");
+    }
     world.records();
 }
 
@@ -461,4 +513,106 @@ fn what_earlier_crawls_hold_does_not_tell_what_goes() {
         assert_eq!(kind == Some(RecordKind::Response), is_stored, "{url}");
     }
     assert_eq!(world.tells("a-long-way"), [""; 0]);
+}
+
+/// A directory whose crawl goes on elsewhere, or not yet: its files are nobody else's, and its rows
+/// are not touched.
+struct Left {
+    world: World,
+    rows: Vec<String>,
+}
+
+impl Left {
+    fn new() -> Self {
+        let mut world = five();
+        for shift in [1, 2] {
+            world.committer().pack(Moment(20_001 * DAY)).unwrap();
+            world.wait(1_000);
+            world.revisit(NEAR, &html("", &edited(&words(1), 2, shift)));
+        }
+        world.committer().pack(Moment(20_001 * DAY)).unwrap();
+        assert_eq!(world.packed(), 4);
+        assert!(!world.files_tell("near").is_empty());
+        Self {
+            rows: world.rows_tell("near"),
+            world,
+        }
+    }
+
+    fn search(&self) -> FileSearch {
+        let data = self.world.place.path().join("data");
+        let selection = order(&[NEAR], &[]).selection;
+        let secret = crate::engine::open::read_secret(&*self.world.store()).unwrap();
+        let with = (&secret, &self.world.options);
+        FileSearch::begin(&data, &self.scratch(), with, [&selection]).unwrap()
+    }
+
+    fn scratch(&self) -> std::path::PathBuf {
+        self.world.place.path().join("scratch")
+    }
+
+    fn run(&self, mut search: FileSearch) -> ForgetDone {
+        let done = loop {
+            if let Some(done) = search.step().unwrap() {
+                break done;
+            }
+        };
+        search.end().unwrap();
+        assert!(!self.scratch().exists());
+        done
+    }
+
+    #[track_caller]
+    fn check(&self) {
+        let world = &self.world;
+        assert_eq!(world.files_tell("near"), [""; 0]);
+        assert_eq!(world.rows_tell("near"), self.rows);
+        assert_eq!(world.packed(), 1, "that of the framed copy");
+        for (url, answer) in [
+            (ORIGINAL, html("", &words(1))),
+            (COPY, html("", &words(1))),
+            (SHORT, framed("menu", &words(1))),
+            (OTHER, html("", &words(9))),
+        ] {
+            assert_eq!(world.body(url), text(&answer), "{url}");
+        }
+        world.records();
+    }
+}
+
+#[test]
+fn files_of_a_crawl_that_is_elsewhere_are_searched_without_its_rows() {
+    let left = Left::new();
+    let done = left.run(left.search());
+    // A record with the verdict, and what was asked for it, for each of three visits; their bodies.
+    assert_eq!(
+        (done.pages, done.lines, done.records),
+        (0, 3, 9),
+        "{done:?}"
+    );
+    assert!(done.nowhere.is_empty() && done.elsewhere.is_empty());
+    left.check();
+    // What nobody wrote has nothing.
+    let empty = tempfile::tempdir().unwrap();
+    let secret = crate::url::Secret::from_bytes([1; crate::url::Secret::LEN]);
+    let selection = order(&[NEAR], &[]).selection;
+    let with = (&secret, &left.world.options);
+    let search = FileSearch::begin(empty.path(), &left.scratch(), with, [&selection]).unwrap();
+    assert_eq!(left.run(search), ForgetDone::default());
+}
+
+#[test]
+fn a_search_of_files_that_was_killed_is_made_again() {
+    for steps in 0.. {
+        let left = Left::new();
+        let mut search = left.search();
+        let is_over = (0..steps).any(|_| search.step().unwrap().is_some());
+        drop(search);
+        left.run(left.search());
+        left.check();
+        if is_over {
+            assert!(steps > 8, "{steps}");
+            break;
+        }
+    }
 }

@@ -11,13 +11,13 @@ use proptest::prelude::*;
 
 use super::{Library, LibraryOptions, Mark, waiting_notices};
 use crate::dedup::{Features, Fingerprints, Tier, foreign, shard_of};
-use crate::engine::ShardOptions;
 use crate::engine::commit::families;
 use crate::engine::exchange::{Carried, Carrier, Crier, Ear, Faults};
 use crate::engine::options::Options;
 use crate::engine::testing::*;
 use crate::engine::visit::Entry;
-use crate::frontier::{Policies, Policy, Politeness, RobotsMode, Shards};
+use crate::engine::{ForgetOrder, ShardOptions};
+use crate::frontier::{Policies, Policy, Politeness, RobotsMode, Selection, Shards};
 use crate::learn::TrapMode;
 use crate::rows::{ForeignOriginal, PAGES, Raced};
 use crate::store::{Table, for_each, keys};
@@ -392,6 +392,58 @@ fn a_copy_of_a_page_of_another_shard_names_it() {
     world.revisit(&raw, &html("", &words(1)));
     assert_eq!(world.original(&raw), original, "it is what it was");
     assert!(crawl.raced().is_empty());
+}
+
+/// An original is forgotten by another shard before its own has come to that: pages that repeat it
+/// stay, by their own bodies or by another visit, and nothing there names it any more.
+#[test]
+fn pages_that_repeat_what_goes_in_another_shard_stay() {
+    let mut crawl = Crawl::new(2);
+    let original = format!("{}/a-long-way-to-it", crawl.host(0, 0));
+    crawl.world(0).visit(&original, &html("", &words(1)));
+    crawl.settle();
+    let [raw, framed_copy, other] = [0, 1, 2].map(|it| format!("{}/x", crawl.host(1, it)));
+    let world = crawl.world(1);
+    world.visit(&raw, &html("", &words(1)));
+    world.visit(&framed_copy, &framed("menu", &words(1)));
+    world.visit(&other, &html("", &words(5)));
+    assert_eq!(world.original(&raw), original);
+    assert!(!world.tells("a-long-way").is_empty());
+    let order = ForgetOrder {
+        selection: Selection {
+            ids: vec![world.id(&original)],
+            ..Selection::default()
+        },
+        ..ForgetOrder::default()
+    };
+    let before = world.page(&other);
+    let done = world.forget(&order);
+    assert_eq!(
+        (done.pages, done.rehomed, done.refetched),
+        (0, 1, 1),
+        "{done:?}"
+    );
+    assert_eq!(world.page(&other), before);
+    assert_eq!(world.tells("a-long-way"), [""; 0]);
+    assert_eq!(world.original(&framed_copy), framed_copy);
+    // The library has the original still.
+    world.revisit(&raw, &html("", &words(1)));
+    assert_eq!(world.original(&raw), framed_copy);
+    assert_eq!(world.stored(&raw) + world.stored(&framed_copy), 1);
+    assert_eq!(world.tells("a-long-way"), [""; 0]);
+    let done = crawl.world(0).forget(&order);
+    assert_eq!((done.pages, done.rehomed), (1, 0));
+    crawl.settle();
+    assert_eq!(crawl.world(0).tells("a-long-way"), [""; 0]);
+    assert_eq!(crawl.world(1).tells("a-long-way"), [""; 0]);
+    assert!(crawl.revisits(1).is_empty());
+    assert!(
+        crawl
+            .library(0)
+            .all()
+            .iter()
+            .all(|(_, url)| *url != original)
+    );
 }
 
 #[test]

@@ -294,7 +294,8 @@ fn summary(
     Ok(Summary {
         ending,
         took: clock.elapsed(),
-        pages: counters.pages - before.pages,
+        // More may have been forgotten than were fetched.
+        pages: counters.pages.saturating_sub(before.pages),
         counters,
         slowest,
         largest,

@@ -8,7 +8,6 @@ use crate::dedup::DocumentId;
 use crate::engine::Error;
 use crate::engine::again::{file_gone, forget_robots_document, retire};
 use crate::engine::commit::write_set::WriteSet;
-use crate::engine::events::MAX_TEXT;
 use crate::engine::forget::part::{ForgetCursor, ForgetDone, ForgetPart, Found, What};
 use crate::engine::forget::selected::{Forgetting, Selected, of_record};
 use crate::engine::visit::{Analysed, Receipt};
@@ -83,7 +82,7 @@ impl Takedown<'_> {
         let begun = Forgetting::read(&*self.committer.store)?.unwrap_or_default();
         let forgetting = Forgetting::of(selection, identity).and(begun);
         let mut forgotten = self.forgotten();
-        let has_urls = !selection.urls.is_empty();
+        let has_urls = !forgetting.urls.is_empty();
         if forgotten.add(&forgetting.rules, has_urls).is_err() {
             return Err(Error::Internal("there are too many rules".to_owned()));
         }
@@ -107,10 +106,15 @@ impl Takedown<'_> {
                 for id in ids_of(&url, &judge.gate.identity) {
                     Forgotten::remove_url(id, &mut group.set.batch);
                 }
+                let host = HostKey::of(&url);
+                // All shards are told.
+                if judge.gate.shards.of(&host) != judge.gate.shards.own() {
+                    continue;
+                }
                 let id = judge.gate.identity.id(&url);
                 group.see(id);
                 let queued = QueuedUrl::new(url.to_string(), id);
-                group.set.queue(queued, HostKey::of(&url))?;
+                group.set.queue(queued, host)?;
             }
             group.set.end_receipt();
             Ok(())
@@ -175,9 +179,7 @@ impl Takedown<'_> {
 
     fn note(&mut self, found: Found) -> Result<(), Error> {
         let mut set = self.committer.write_set(self.now);
-        for erasure in &found.erasures {
-            erasure.put(&mut set.batch);
-        }
+        found.put(&mut set.batch);
         for id in &found.orphans {
             let key = [keys::meta::ORPHAN_PAGE, id].concat();
             set.batch.put(Table::Meta, key, Vec::new());
@@ -336,18 +338,7 @@ impl Takedown<'_> {
             }
         }
         set.batch.delete(Table::Meta, keys::meta::FORGETTING);
-        let names = |word: &str| selected.has(word.trim_end_matches([',', ':', ';']));
-        let has_host = |host: &str| HostKey::parse(host).is_some_and(|it| selected.has_host(&it));
-        // A URL that was cut off may be one of them.
-        let is_cut = |text: &str| {
-            let last = text.rsplit(' ').next().unwrap_or_default();
-            text.len() + 3 >= MAX_TEXT && last.starts_with("http")
-        };
-        self.committer.events.forget(&|event| {
-            event.host.as_deref().is_some_and(has_host)
-                || event.text.split(' ').any(names)
-                || is_cut(&event.text)
-        });
+        (self.committer.events).forget(&|event| selected.is_told_by(event));
         self.committer.write(set)?;
         self.committer.is_forgetting = false;
         self.committer.tell_closed();

@@ -8,9 +8,10 @@ use crate::dedup::{Document, DocumentId, Fingerprints};
 use crate::engine::Error;
 use crate::engine::exchange::{Exchanging, Telling};
 use crate::engine::library::ForeignDocuments;
+use crate::frontier::{Remembrance, SharedForgotten};
 use crate::rows::{ForeignOriginal, Notice, OwnPart, PageRecord, Published, Sent, foreign_page};
-use crate::store::{Batch, Store, Table, encode, keys};
-use crate::url::UrlId;
+use crate::store::{self, Batch, Store, Table, encode, keys};
+use crate::url::{self, UrlId};
 
 /// What a group sends, tells, and took in. Empty in a crawl of one shard.
 #[derive(Debug, Default)]
@@ -23,6 +24,8 @@ pub(crate) struct Exchanged {
     pub(crate) received: BTreeMap<u16, u64>,
     /// Where the documents of other shards are, if these tell of them.
     pub(crate) documents: Option<ForeignDocuments>,
+    /// What is forgotten here.
+    pub(crate) forgotten: SharedForgotten,
     /// What of the group's documents others are told besides.
     pub(crate) offered: BTreeMap<DocumentId, Offered>,
     /// What others are told behind what they were told before.
@@ -48,6 +51,19 @@ impl Exchanged {
         let row = encode(sent);
         let sent = to.into_iter().map(|to| (to, row.clone()));
         self.sent.extend(sent);
+    }
+
+    /// Returns `true` if the page of a document of another shard is forgotten.
+    pub(crate) fn forgets(&self, document: &Document, store: &dyn Store) -> store::Result<bool> {
+        let forgotten = self.forgotten.load();
+        let Some(url) = url::parse(&document.url)
+            .ok()
+            .filter(|_| !forgotten.is_empty())
+        else {
+            return Ok(false);
+        };
+        let known = forgotten.of(&url, &[document.url_id], store)?;
+        Ok(known == Remembrance::Forgotten)
     }
 
     /// Keeps the URL of a page of another shard, which a row refers to by its id.
