@@ -1,12 +1,14 @@
-//! The list of a crawl: to it any machine appends seeds, and orders to put back what failed, and
-//! every shard reads all of it. Each of them knows in its own state how far it has read, so that a
-//! seed is admitted once by the shard that it belongs to, and comes into the scope of all.
+//! The list of a crawl: to it any machine appends seeds, and orders to put back what failed or to
+//! forget something, and every shard reads all of it. Each of them knows in its own state how far
+//! it has read, so that a seed is admitted once by the shard that it belongs to, and comes into the
+//! scope of all.
 
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::rows::drawn;
 use crate::broker::{Broker, Error, Result};
-use crate::engine::RetryFilter;
+use crate::engine::{ForgetOrder, RetryFilter};
 use crate::frontier::Seed;
 use crate::seeds::{parse, to_line};
 
@@ -26,10 +28,16 @@ pub(super) enum Entry {
     Seeds(Vec<Seed>),
     /// What failed like this is to be put back into the queues.
     Retry(RetryFilter),
+    /// This is to be forgotten, or may come back.
+    Forget(ForgetOrder),
 }
 
-/// How an entry begins. Behind it may be a [`RetryFilter`], which a worker that knows of none does
-/// not read.
+/// A class that no failure has: by the filter that names it, versions that know of no other orders
+/// put nothing back.
+const NO_CLASS: &str = "forget";
+
+/// How an entry begins. Behind it may be a [`RetryFilter`], and behind that a [`ForgetOrder`]: a
+/// worker that does not know of one does not read it.
 #[derive(Serialize, Deserialize, PartialEq)]
 struct Part {
     /// By which whoever appends it knows it again.
@@ -49,7 +57,7 @@ pub(super) fn restore(broker: &dyn Broker, through: u64) -> Result<()> {
     create(broker)?;
     let mut last = end(broker)?;
     while last < through {
-        last = append(broker, last, &written(Vec::new(), None)?)?;
+        last = append(broker, last, &written(&Entry::Seeds(Vec::new()))?)?;
     }
     Ok(())
 }
@@ -66,41 +74,52 @@ pub(super) fn end(broker: &dyn Broker) -> Result<u64> {
 /// What the engine says. Then some may have been appended; whoever appends them again does no harm,
 /// since a seed that is known is not queued again.
 pub fn add(broker: &dyn Broker, seeds: impl IntoIterator<Item = Seed>) -> Result<u64> {
-    let mut lines = Vec::new();
+    let mut part = Vec::new();
     let mut last = end(broker)?;
     for seed in seeds {
-        lines.push(to_line(&seed));
-        if lines.len() == PART {
-            last = append(broker, last, &written(std::mem::take(&mut lines), None)?)?;
+        part.push(seed);
+        if part.len() == PART {
+            let entry = Entry::Seeds(std::mem::take(&mut part));
+            last = append(broker, last, &written(&entry)?)?;
         }
     }
-    match lines.is_empty() {
+    match part.is_empty() {
         true => Ok(last),
-        false => append(broker, last, &written(lines, None)?),
+        false => append(broker, last, &written(&Entry::Seeds(part))?),
     }
 }
 
-/// Appends an order to put back what failed. Returns its position.
+/// Appends an order. Returns its position.
 ///
 /// # Errors
 ///
 /// What the engine says. Then it may have been appended; to order it again does no harm.
-pub(super) fn order(broker: &dyn Broker, filter: &RetryFilter) -> Result<u64> {
-    let entry = written(Vec::new(), Some(filter))?;
-    append(broker, end(broker)?, &entry)
+pub(super) fn order(broker: &dyn Broker, order: &Entry) -> Result<u64> {
+    append(broker, end(broker)?, &written(order)?)
 }
 
 /// Returns the bytes of an entry.
-fn written(lines: Vec<String>, filter: Option<&RetryFilter>) -> Result<Vec<u8>> {
+fn written(entry: &Entry) -> Result<Vec<u8>> {
+    let lines = match entry {
+        Entry::Seeds(seeds) => seeds.iter().map(to_line).collect(),
+        Entry::Retry(_) | Entry::Forget(_) => Vec::new(),
+    };
     let part = Part {
         id: drawn()?,
         lines,
     };
-    let entry = postcard::to_stdvec(&part).and_then(|entry| match filter {
-        Some(filter) => postcard::to_extend(filter, entry),
-        None => Ok(entry),
+    let bytes = postcard::to_stdvec(&part).and_then(|bytes| match entry {
+        Entry::Seeds(_) => Ok(bytes),
+        Entry::Retry(filter) => postcard::to_extend(filter, bytes),
+        Entry::Forget(order) => {
+            let none = RetryFilter {
+                classes: vec![NO_CLASS.to_owned()],
+                host: None,
+            };
+            postcard::to_extend(&none, bytes).and_then(|bytes| postcard::to_extend(order, bytes))
+        }
     });
-    entry.map_err(|error| Error::Refused(format!("an entry of the list: {error}")))
+    bytes.map_err(|error| Error::Refused(format!("an entry of the list: {error}")))
 }
 
 /// Appends an entry behind the one at `end`, or behind those that others have appended meanwhile.
@@ -142,6 +161,15 @@ fn append(broker: &dyn Broker, mut end: u64, entry: &[u8]) -> Result<u64> {
 /// Returns the entry behind a position, and its position; `None` at the end. What cannot be read is
 /// left out, and said.
 pub(super) fn after(broker: &dyn Broker, position: u64) -> Result<Option<(u64, Entry)>> {
+    let found = marked_after(broker, position)?;
+    Ok(found.map(|((at, _), entry)| (at, entry)))
+}
+
+/// As [`after`], and with the position a number for what stands there.
+pub(super) fn marked_after(
+    broker: &dyn Broker,
+    position: u64,
+) -> Result<Option<((u64, u64), Entry)>> {
     let Some((at, bytes)) = broker.next(LOG, position)? else {
         return Ok(None);
     };
@@ -149,13 +177,27 @@ pub(super) fn after(broker: &dyn Broker, position: u64) -> Result<Option<(u64, E
         tracing::warn!(at, %error, "an entry of the crawl's list of seeds cannot be read");
         Entry::Seeds(Vec::new())
     });
-    Ok(Some((at, entry)))
+    Ok(Some(((at, xxh3_64(&bytes)), entry)))
+}
+
+/// Returns a number for what stands at a position; `None` if nothing does.
+pub(super) fn stands_at(broker: &dyn Broker, position: u64) -> Result<Option<u64>> {
+    let Some(before) = position.checked_sub(1) else {
+        return Ok(None);
+    };
+    let found = broker.next(LOG, before)?;
+    let found = found.filter(|(at, _)| *at == position);
+    Ok(found.map(|(_, bytes)| xxh3_64(&bytes)))
 }
 
 fn read(bytes: &[u8]) -> postcard::Result<Entry> {
     let (part, rest) = postcard::take_from_bytes::<Part>(bytes)?;
     if !rest.is_empty() {
-        return postcard::from_bytes(rest).map(Entry::Retry);
+        let (filter, rest) = postcard::take_from_bytes(rest)?;
+        return match rest.is_empty() {
+            true => Ok(Entry::Retry(filter)),
+            false => postcard::from_bytes(rest).map(Entry::Forget),
+        };
     }
     let seed = |line: &String| match parse(line) {
         Ok(seed) => Some(seed),
@@ -173,7 +215,8 @@ mod tests {
 
     use super::*;
     use crate::broker::{Fault, Memory};
-    use crate::url::parse as url;
+    use crate::frontier::Selection;
+    use crate::url::{UrlId, parse as url};
 
     fn all(engine: &Memory) -> Vec<String> {
         let (mut position, mut found) = (0, Vec::new());
@@ -211,12 +254,28 @@ mod tests {
             classes: vec!["dns".to_owned(), "timeout".to_owned()],
             host: Some("a.example".parse().unwrap()),
         };
-        let at = order(&engine, &filter).unwrap();
+        let retry = order(&engine, &Entry::Retry(filter.clone())).unwrap();
+        let forgets = ForgetOrder {
+            selection: Selection {
+                hosts: vec!["a.example".parse().unwrap()],
+                ids: vec![UrlId::from_bytes([7; 16])],
+                ..Selection::default()
+            },
+            ..ForgetOrder::default()
+        };
+        let forget = order(&engine, &Entry::Forget(forgets.clone())).unwrap();
         add(&engine, seeds(1, 1)).unwrap();
-        assert_eq!(after(&engine, first), Ok(Some((at, Entry::Retry(filter)))));
-        let (_, bytes) = engine.next(LOG, first).unwrap().unwrap();
-        let known = postcard::from_bytes::<Part>(&bytes).unwrap();
-        assert_eq!(known.lines, Vec::<String>::new());
+        let entry = |from| after(&engine, from).unwrap().unwrap();
+        assert_eq!(entry(first), (retry, Entry::Retry(filter)));
+        assert_eq!(entry(retry), (forget, Entry::Forget(forgets)));
+        for from in [first, retry] {
+            let (_, bytes) = engine.next(LOG, from).unwrap().unwrap();
+            let (known, rest) = postcard::take_from_bytes::<Part>(&bytes).unwrap();
+            assert_eq!(known.lines, Vec::<String>::new());
+            // A version that knows of no other orders puts back what failed like that: nothing.
+            let known: RetryFilter = postcard::from_bytes(rest).unwrap();
+            assert_eq!(known.classes == [NO_CLASS], from == retry);
+        }
         assert_eq!(all(&engine).len(), 2);
     }
 

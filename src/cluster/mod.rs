@@ -13,8 +13,8 @@
 //!
 //! What holds for all workers is fixed when a crawl is created (`terms`), and each keeps that and
 //! what it is called in its directory (`kept`); seeds are added to a list that all shards read
-//! (`list`), and so are orders to put back what failed (`retries`). People say what they want of it
-//! (`wanted`), and see what workers tell (`tells`) as the `status` of all.
+//! (`list`), and so are `orders` to put back what failed, and to forget something. People say what
+//! they want of the crawl (`wanted`), and see what workers tell (`tells`) as the `status` of all.
 //! Whether an engine can be relied on is found out by a `check`.
 
 mod assignment;
@@ -27,9 +27,9 @@ mod kept;
 mod list;
 mod log;
 mod membership;
+mod orders;
 mod portion;
 mod restore;
-mod retries;
 mod rows;
 mod status;
 mod tells;
@@ -51,8 +51,9 @@ pub use kept::{Called, NotTaken, worker_of};
 pub use list::add as add_seeds;
 pub use log::ShardLog;
 pub use membership::Times;
+pub use orders::retries::{RetriedSoFar, retried, retry};
+pub use orders::takedown::{TakenDown, TakenDownSoFar, take_down, taken_down};
 pub use restore::{Error as RestoreError, Restored, RestoredShard, enter, offer, restore};
-pub use retries::{RetriedSoFar, retried, retry};
 pub use status::{ClusterStatus, CopyNow, FiguresNow, LinksNow, ShardNow, WorkerNow, status};
 pub use terms::{MAX_SHARDS, NewCrawl, Terms, create, terms};
 pub use view::WorkerView;

@@ -209,33 +209,8 @@ pub(super) fn ended(broker: &Arc<dyn Broker>, name: &str) -> Result<Option<Clust
     })
 }
 
-/// How far a shard has done what the list of the crawl says.
-pub(super) struct ListedThrough {
-    pub(super) shard: u16,
-    /// Whether it has an owner that is alive, in a crawl that was not stopped.
-    pub(super) is_owned: bool,
-    /// The position of the last entry that is done, as its owner told last.
-    pub(super) through: u64,
-}
-
-/// Returns how far each shard has done what the list of the crawl says.
-pub(super) fn listed_through(
-    broker: &Arc<dyn Broker>,
-    name: &str,
-    patience: Duration,
-) -> Result<Vec<ListedThrough>> {
-    asked(broker, name, patience, |facts| {
-        let of = |shard: &ShardNow| ListedThrough {
-            shard: shard.shard,
-            is_owned: shard.is_owned && facts.wanted.wishes.going != Going::Stopped,
-            through: seeds_through(facts, shard),
-        };
-        stands(facts).shards.iter().map(of).collect()
-    })
-}
-
 /// Asks what is known of a cluster, and says what follows from that.
-fn asked<T>(
+pub(super) fn asked<T>(
     broker: &Arc<dyn Broker>,
     name: &str,
     patience: Duration,
@@ -382,7 +357,7 @@ fn worker(facts: &Facts<'_>, (name, known): (&str, &Known), owns: Vec<u16>) -> W
     }
 }
 
-fn shard(facts: &Facts<'_>, shard: u16) -> ShardNow {
+pub(super) fn shard(facts: &Facts<'_>, shard: u16) -> ShardNow {
     let owner = facts.owners.get(usize::from(shard));
     let owner = owner.filter(|owner| !owner.worker.is_empty());
     let known = owner.and_then(|owner| facts.workers.get(&owner.worker));
@@ -551,7 +526,7 @@ fn numbers<'a>(shards: impl Iterator<Item = &'a ShardNow>) -> String {
 
 /// Position in the list of the crawl up to which a shard has done what that says, as its owner told
 /// last.
-fn seeds_through(facts: &Facts<'_>, shard: &ShardNow) -> u64 {
+pub(super) fn seeds_through(facts: &Facts<'_>, shard: &ShardNow) -> u64 {
     let known = shard.owner.as_ref().and_then(|it| facts.workers.get(it));
     let figures = known.and_then(|it| it.beat.tells.figures.get(&shard.shard));
     figures.map_or(0, |it| it.seeds_through)

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -18,6 +19,8 @@ use super::forget::{Lost, lost};
 use super::kept::{Called, NotTaken, Taken};
 use super::list;
 use super::membership::{Having, Membership, Orders, Times, speaks};
+use super::orders::passed;
+use super::orders::searches::{Searches, Searching};
 use super::portion::part;
 use super::rows::{Rows, patiently};
 use super::status::{Facts, ended, stands};
@@ -126,6 +129,8 @@ pub struct Worker {
     rate: Rate,
     view: WorkerView,
     filling: Filling,
+    /// What searches its files for what is to be forgotten.
+    searching: Searching,
     _taken: Taken,
 }
 
@@ -181,7 +186,15 @@ impl Worker {
         let path = options.directory.join("library");
         let filling = Filling::begin(&path, &library, Arc::clone(&broker));
         let filling = filling.map_err(|error| Error::Library(Box::new(error)))?;
+        let who = (&*options.name, &*options.directory);
+        let of = (&options.terms.secret, options.terms.seeds_from);
+        let searches = Searches::new(Arc::clone(&broker), who, of, &options.crawl);
+        let searches = searches.map_err(|source| NotTaken::Io {
+            path: options.directory.clone(),
+            source,
+        })?;
         Ok(Self {
+            searching: searches.start().map_err(Error::Threads)?,
             filling,
             _taken: taken,
             membership,
@@ -229,6 +242,7 @@ impl Worker {
                 }
             }
         }
+        self.searching.end();
         let filled = self.filling.end();
         let filled = filled.map_err(|error| Error::Library(Box::new(error)));
         filled.and(result.and(failed.map_or(Ok(()), Err)))
@@ -242,7 +256,7 @@ impl Worker {
         let over = patiently(stop, || ended(&self.broker, &self.options.crawl_name))?;
         if let Some(over) = over {
             self.view.show(over);
-            return Ok(());
+            return self.search_files(stop);
         }
         loop {
             self.reap()?;
@@ -277,7 +291,8 @@ impl Worker {
                     }
                     self.show(now);
                     self.stop_at_limits()?;
-                    if orders.is_over && !self.wanted.stays {
+                    let is_over = orders.is_over && !self.wanted.stays;
+                    if is_over && self.searching.searches().are_over() {
                         return Ok(());
                     }
                     if is_held {
@@ -332,6 +347,20 @@ impl Worker {
     fn lost_the_engine(&mut self, reason: &str) {
         tracing::warn!(reason, "the engine of the cluster does not answer");
         self.ended.clear();
+        self.searching.searches().doubt();
+    }
+
+    /// Searches its files for what was to be forgotten while it was away, of a crawl that is over:
+    /// all shards have done what the list says.
+    fn search_files(&self, stop: &StopHandle) -> Result<(), Error> {
+        let end = patiently(stop, || list::end(&*self.broker))?;
+        let passed = (0..self.options.terms.shards).map(|shard| (shard, end));
+        let searches = self.searching.searches();
+        searches.heard(end, &passed.collect(), BTreeSet::new());
+        while !searches.are_over() && !stop.is_stopped() {
+            thread::sleep(self.options.times.beat);
+        }
+        Ok(())
     }
 
     /// Reads what people want, and whether they gave seeds.
@@ -350,7 +379,7 @@ impl Worker {
     /// Shows how the cluster stands.
     fn show(&self, now: Duration) {
         let (owners, workers) = self.membership.known(now);
-        let status = stands(&Facts {
+        let facts = Facts {
             name: &self.options.crawl_name,
             terms: &self.options.terms,
             wanted: &self.wanted,
@@ -358,8 +387,13 @@ impl Worker {
             workers: &workers,
             seeds_end: self.board.seeds_end(),
             time: Timestamp::now().as_millisecond(),
-        });
-        self.view.show(status);
+        };
+        self.view.show(stands(&facts));
+        let follows = |post: &Post| matches!(post.role, Role::Following { .. });
+        let followed = self.posts.iter().filter(|(_, post)| follows(post));
+        let followed = followed.map(|(shard, _)| *shard).collect();
+        let searches = self.searching.searches();
+        searches.heard(self.board.seeds_end(), &passed(&facts), followed);
     }
 
     /// Stops the crawl if it has what it was to have.

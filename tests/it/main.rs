@@ -24,7 +24,7 @@
 //! - `stop`, `bad_input`, `recovery`, `crash`: ends that nobody wished for.
 //! - `kills`: a crawl that is killed again and again.
 //! - `check`: what they leave.
-//! - `forget`: takedowns.
+//! - `forget`, `takedown`: takedowns, in a crawl of one machine and of several workers.
 //! - `formats`: data directories that earlier versions wrote.
 //! - `broker`: what is promised of the engine of a cluster, of its model.
 //! - `following`, `workers`, `copies`: crawls that are followed and taken over, shared, and copied.
@@ -131,6 +131,7 @@ mod shards;
 mod show;
 mod since;
 mod tables;
+mod takedown;
 mod traps;
 mod trust;
 mod wacz;

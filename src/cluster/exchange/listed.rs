@@ -1,11 +1,16 @@
-//! What the list of the crawl has for a shard: seeds to admit, and orders to put back what failed.
+//! What the list of the crawl has for a shard: seeds to admit, and orders to put back what failed
+//! and to forget something.
 
 use super::Trouble;
 use crate::broker::Broker;
 use crate::cluster::list::{self, Entry};
-use crate::cluster::retries;
+use crate::cluster::orders::retries;
+use crate::cluster::orders::searches::{Crawled, is_searched_for};
+use crate::cluster::orders::takedown::{self, TakenDown};
 use crate::engine::exchange::Post;
-use crate::engine::{Control, Error, Retried, RetryFilter};
+use crate::engine::{
+    Control, Error, ForgetCursor, ForgetDone, ForgetOrder, Retried, RetryCursor, RetryFilter,
+};
 
 /// How far a shard has done what the list says.
 pub(in crate::cluster) struct Listed {
@@ -16,27 +21,54 @@ pub(in crate::cluster) struct Listed {
     /// Position of the last entry that is done; `None` until it is read.
     through: Option<u64>,
     /// The order that is being carried out, a part in each turn.
-    retrying: Option<Retrying>,
+    order: Option<Order>,
+    /// What searches the files of the worker leaves those of the shard alone.
+    crawled: Crawled,
 }
 
-/// An order to put back what failed.
-struct Retrying {
+/// An order that is being carried out.
+struct Order {
     /// Its position in the list.
     at: u64,
-    filter: RetryFilter,
-    done: Retried,
+    what: What,
     /// Whether all of the shard was looked through.
     is_through: bool,
 }
 
+/// What an order says, what came of it so far, and where it goes on.
+enum What {
+    Retry(RetryFilter, Retried, Option<RetryCursor>),
+    Forget(Box<(ForgetOrder, ForgetDone)>, Option<ForgetCursor>),
+}
+
+impl What {
+    /// Carries out the next part. Returns whether there is another one.
+    async fn part(&mut self, control: &Control) -> Result<bool, Error> {
+        match self {
+            Self::Retry(filter, done, next) => {
+                done.add(control.retry(filter.clone(), next.take()).await?);
+                *next = done.next.take();
+                Ok(next.is_some())
+            }
+            Self::Forget(order, next) => {
+                let (order, done) = &mut **order;
+                done.add(control.forget(order.clone(), next.take()).await?);
+                *next = done.next.take();
+                Ok(next.is_some())
+            }
+        }
+    }
+}
+
 impl Listed {
     /// Of a shard that runs, and whose list begins behind this position.
-    pub(in crate::cluster) fn new(control: Control, from: u64) -> Self {
+    pub(in crate::cluster) fn new(control: Control, from: u64, crawled: Crawled) -> Self {
         Self {
             control,
             from,
             through: None,
-            retrying: None,
+            order: None,
+            crawled,
         }
     }
 
@@ -52,8 +84,8 @@ impl Listed {
         post: &Post,
         end: u64,
     ) -> Result<bool, Trouble> {
-        if self.retrying.is_some() {
-            return self.retry(broker, post).await;
+        if self.order.is_some() {
+            return self.carry_out(broker, post).await;
         }
         let through = match self.through {
             Some(through) => through,
@@ -75,48 +107,75 @@ impl Listed {
                 self.through = Some(at);
             }
             Some((at, Entry::Retry(filter))) => {
-                self.retrying = Some(Retrying {
-                    at,
-                    filter,
-                    done: Retried::default(),
-                    is_through: false,
-                });
+                self.begin(at, What::Retry(filter, Retried::default(), None));
+            }
+            Some((at, Entry::Forget(order))) => {
+                let order = Box::new((order, ForgetDone::default()));
+                self.begin(at, What::Forget(order, None));
             }
         }
         Ok(true)
     }
 
-    /// Puts back a part of what an order names. Whoever is interrupted begins with the order again,
-    /// and finds what is left.
-    async fn retry(&mut self, broker: &dyn Broker, post: &Post) -> Result<bool, Trouble> {
-        let Some(order) = &mut self.retrying else {
+    fn begin(&mut self, at: u64, what: What) {
+        self.order = Some(Order {
+            at,
+            what,
+            is_through: false,
+        });
+    }
+
+    /// Carries out a part of an order. Whoever is interrupted begins with the order again, and
+    /// finds what is left.
+    async fn carry_out(&mut self, broker: &dyn Broker, post: &Post) -> Result<bool, Trouble> {
+        let Some(order) = &mut self.order else {
             return Ok(false);
         };
+        let (shard, at) = (post.shards().own(), order.at);
         if !order.is_through {
-            let from = order.done.next.clone();
-            match self.control.retry(order.filter.clone(), from).await {
-                Ok(part) => {
-                    order.done.add(part);
-                    order.is_through = order.done.next.is_none();
+            match order.what.part(&self.control).await {
+                Ok(goes_on) => {
+                    order.is_through = !goes_on;
                     return Ok(true);
                 }
                 Err(Error::Over(_)) => return Err(Trouble::Over),
-                // What cannot be read now cannot be read at the next start either. It is passed by,
+                // What cannot be done now cannot be done at the next start either. It is passed by,
                 // and the shard does not say that it is done.
                 Err(error) => {
-                    let shard = post.shards().own();
-                    tracing::error!(shard, %error, "what failed cannot be put back");
-                    let at = order.at;
+                    tracing::error!(shard, %error, "an order of the crawl is not carried out");
+                    if let What::Forget(..) = &order.what {
+                        let refused = TakenDown {
+                            trouble: Some(error.to_string()),
+                            ..TakenDown::default()
+                        };
+                        takedown::tell(broker, shard, at, &refused)?;
+                    }
                     return self.pass(at, post).await;
                 }
             }
         }
         // First: whoever finds that the order is done finds what came of it.
-        let (shard, at) = (post.shards().own(), order.at);
-        retries::tell(broker, shard, at, &order.done)?;
-        let urls: u64 = order.done.urls.values().sum();
-        let hosts = order.done.hosts;
-        tracing::info!(shard, urls, hosts, "what failed is put back");
+        match &order.what {
+            What::Retry(_, done, _) => {
+                retries::tell(broker, shard, at, done)?;
+                let urls: u64 = done.urls.values().sum();
+                let hosts = done.hosts;
+                tracing::info!(shard, urls, hosts, "what failed is put back");
+            }
+            What::Forget(order, _) => {
+                let (order, done) = &**order;
+                if is_searched_for(order) {
+                    let passed = self.crawled.passes(at);
+                    if let Err(error) = passed {
+                        // Its files are searched again when another worker crawls it.
+                        tracing::warn!(shard, %error, "it is not kept what was forgotten");
+                    }
+                }
+                takedown::tell(broker, shard, at, &done.clone().into())?;
+                let (pages, records) = (done.pages, done.records);
+                tracing::info!(shard, pages, records, "what was to be forgotten is");
+            }
+        }
         self.pass(at, post).await
     }
 
@@ -124,7 +183,7 @@ impl Listed {
     async fn pass(&mut self, at: u64, post: &Post) -> Result<bool, Trouble> {
         let passed = post.add_seeds(Vec::new(), at).await;
         passed.map_err(|_| Trouble::Over)?;
-        (self.through, self.retrying) = (Some(at), None);
+        (self.through, self.order) = (Some(at), None);
         Ok(true)
     }
 }

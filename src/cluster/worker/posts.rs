@@ -104,12 +104,19 @@ impl Worker {
         let library = self.filling.library();
         options.library = Some(Arc::clone(&library));
         let up_to_date = self.filling.up_to_date();
+        let searches = self.searching.searches().clone();
         let open = Arc::new(OnceLock::new());
         let opened = Arc::clone(&open);
         let work = move || {
             up_to_date(&own);
             let mut crawl = Crawl::open(&directory, options)?;
             Failpoint::reach(&mut failpoint, Step::Owned);
+            let exchange = crawl.post();
+            let through = match &exchange {
+                Some(post) => post.seeds_through()?,
+                None => 0,
+            };
+            let crawled = searches.begin(shard, through.max(seeds_from), &own)?;
             if let Some(found) = crawl.put_back_lost(&lost)? {
                 tracing::warn!(
                     shard,
@@ -140,8 +147,7 @@ impl Worker {
             };
             // Nobody else sets it.
             let _ = opened.set((handles.control.clone(), handles.watch.clone()));
-            let list = Listed::new(crawl.control(), seeds_from);
-            let exchange = crawl.post();
+            let list = Listed::new(crawl.control(), seeds_from, crawled);
             let exchange =
                 exchange.map(|post| Exchange::new(broker, post, library, board, list, failpoint));
             let exchange = exchange.map(|exchange| {

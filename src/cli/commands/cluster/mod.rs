@@ -9,6 +9,7 @@ mod place;
 mod retry;
 mod status;
 mod steer;
+mod takedown;
 pub(in crate::cli::commands) mod target;
 
 use std::sync::Arc;
@@ -49,6 +50,8 @@ pub(crate) enum Cluster {
     Seeds(steer::Seeds),
     /// Retry URLs that failed or were deferred, in all shards
     Retry(retry::Arguments),
+    /// Forget URLs in all shards, and overwrite what is stored of them (takedown)
+    Takedown(takedown::Arguments),
     /// Forget a worker that does not come back
     Forget(mend::Forget),
     /// Make a crawl known to an engine that has lost its data
@@ -130,6 +133,7 @@ pub(super) fn run(command: &Cluster, screen: &Screen) -> Result<(), Failure> {
         Cluster::Stop(arguments) => steer::stop(arguments),
         Cluster::Seeds(command) => steer::seeds(command),
         Cluster::Retry(arguments) => retry::run(arguments),
+        Cluster::Takedown(arguments) => takedown::run(arguments),
         Cluster::Forget(arguments) => mend::forget(arguments),
         Cluster::Restore(arguments) => mend::restore(arguments),
     }

@@ -1,0 +1,238 @@
+//! `gleaner cluster takedown`: a takedown in all shards of a crawl, and on all workers' disks.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::{PATIENCE, Target};
+use crate::cli::commands::forget::{Which, in_words, nothing_named};
+use crate::cli::exit::Exit;
+use crate::cli::words::shards;
+use crate::cli::{Failure, output};
+use crate::cluster::{self, TakenDown, TakenDownSoFar, Terms};
+use crate::config;
+use crate::engine::{ForgetDone, ForgetOrder};
+use crate::url::Identity;
+
+/// Time between two looks at what has come of it.
+const LOOK: Duration = Duration::from_millis(300);
+
+/// Time after which it is said that something is waited for.
+const SILENCE: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  gleaner cluster takedown nats://127.0.0.1/news https://example.org/people/jo --dry-run
+  gleaner cluster takedown nats://127.0.0.1/news --host example.org
+  gleaner cluster takedown nats://127.0.0.1/news https://example.org/people/jo --undo
+
+All shards forget it, as `gleaner forget` has one crawl forget it, and all workers search the files
+that they have written while they owned a shard. It waits for those that are there now, and says what
+came of that; if you interrupt it, they go on. Shards without an owner do it when they have one, and
+workers that are away when they are back. A crawl that is over does it when workers are started. The
+exit code is 0 only when all have done it. Of single URLs the engine gets no more than ids.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    target: Target,
+    #[command(flatten)]
+    which: Which,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// What came of it, as JSON.
+#[derive(Debug, Serialize)]
+struct Said<'a> {
+    #[serde(flatten)]
+    done: &'a TakenDown,
+    /// Why shards have not carried it out.
+    refused: &'a BTreeMap<String, Vec<u16>>,
+    /// Shards that will do it when they have an owner.
+    unowned: &'a [u16],
+    /// Shards that do not say what came of it.
+    silent: &'a [u16],
+    /// Workers that will search their files when they are back, or when those shards have done it.
+    away: Vec<&'a str>,
+    /// Workers that cannot search their files, and why.
+    troubled: &'a BTreeMap<String, String>,
+    /// Workers of a version that does not search.
+    unable: &'a [String],
+    /// Workers that the crawl does not know any more, and that have files with it.
+    unknown: &'a [String],
+    /// Copies of long ago whose rows may name it: shards by worker.
+    stale: &'a BTreeMap<String, BTreeSet<u16>>,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let target = &arguments.target;
+    let order = arguments.which.order()?;
+    if order.selection.is_empty() {
+        return Err(nothing_named());
+    }
+    let (broker, terms) = target.find()?;
+    let order = without_urls(order, &terms)?;
+    let explain = |error| target.explain(error);
+    let at = cluster::take_down(&*broker, &order).map_err(explain)?;
+    let is_searched = !order.back && !order.dry_run;
+    let start = Instant::now();
+    let mut has_said = false;
+    let found = loop {
+        let now = cluster::taken_down(&broker, target.name(), (at, is_searched), PATIENCE);
+        let now = now.map_err(explain)?;
+        if !now.goes_on() {
+            break now;
+        }
+        if !has_said && start.elapsed() > SILENCE {
+            has_said = true;
+            output::say(&waits_for(&now));
+        }
+        thread::sleep(LOOK);
+    };
+    let said = Said {
+        done: &found.sum,
+        refused: &found.refused,
+        unowned: &found.unowned,
+        silent: &found.silent,
+        away: later(&found).collect(),
+        troubled: &found.troubled,
+        unable: &found.unable,
+        unknown: &found.unknown,
+        stale: &found.stale,
+    };
+    output::print_answer(&said, arguments.json, |_| words(&found, &order))?;
+    match is_done(&found) {
+        true => Ok(()),
+        false => Err(Failure::Answered(Exit::Failed)),
+    }
+}
+
+/// Puts ids in place of single URLs, so that nobody reads them in the engine. What comes back is
+/// fetched again, and has to be named.
+fn without_urls(mut order: ForgetOrder, terms: &Terms) -> Result<ForgetOrder, Failure> {
+    if !order.back {
+        let options = config::kept(&terms.settings).options()?;
+        let identity = Identity::new(options.canonicalizer, terms.secret.clone());
+        order.selection.ids = order.selection.ids(&identity);
+        order.selection.urls.clear();
+    }
+    Ok(order)
+}
+
+/// Whether it is done everywhere.
+fn is_done(found: &TakenDownSoFar) -> bool {
+    let shards = [&found.busy, &found.unowned, &found.silent];
+    let workers = [&found.searching, &found.away, &found.unable];
+    shards.iter().all(|it| it.is_empty())
+        && workers.iter().all(|it| it.is_empty())
+        && found.refused.is_empty()
+        && found.troubled.is_empty()
+}
+
+/// The workers that search their files later.
+fn later(found: &TakenDownSoFar) -> impl Iterator<Item = &str> {
+    found
+        .away
+        .iter()
+        .chain(&found.searching)
+        .map(String::as_str)
+}
+
+fn waits_for(now: &TakenDownSoFar) -> String {
+    let mut what = Vec::new();
+    if !now.busy.is_empty() {
+        what.push(format!("shard {}", shards(&now.busy, ", ")));
+    }
+    if !now.searching.is_empty() {
+        let workers = now.searching.join(", ");
+        what.push(format!("the files of {workers}"));
+    }
+    let what = what.join(" and ");
+    format!("waiting for {what}; they go on if you interrupt this")
+}
+
+fn words(found: &TakenDownSoFar, order: &ForgetOrder) -> String {
+    let TakenDown {
+        pages,
+        records,
+        lines,
+        rehomed,
+        refetched,
+        back,
+        unnamed,
+        ..
+    } = found.sum;
+    let done = ForgetDone {
+        pages,
+        records,
+        lines,
+        rehomed,
+        refetched,
+        back,
+        nowhere: found.sum.nowhere.clone(),
+        handed_over: found.sum.handed_over.clone(),
+        ..ForgetDone::default()
+    };
+    let mut text = String::new();
+    for (reason, of) in &found.refused {
+        let _ = writeln!(text, "shard {}: {reason}", shards(of, ", "));
+    }
+    let is_any = found.refused.is_empty() || done != ForgetDone::default();
+    if is_any {
+        text += &in_words(&done, order);
+    }
+    if unnamed > 0 {
+        let _ = writeln!(text, "{unnamed} more files are not named");
+    }
+    let mut say = |of: &str, what: &str| {
+        if !of.is_empty() {
+            let _ = writeln!(text, "{of} {what}");
+        }
+    };
+    let of_shards = |numbers: &[u16]| match numbers {
+        [] => String::new(),
+        numbers => format!("shard {}", shards(numbers, ", ")),
+    };
+    say(&of_shards(&found.unowned), "will when it has an owner");
+    say(
+        &of_shards(&found.silent),
+        "does not say what came of it: `gleaner cluster status` shows whether workers are of one \
+         version",
+    );
+    let names: Vec<&str> = later(found).collect();
+    say(
+        &names.join(", "),
+        match found.unowned.is_empty() {
+            true => "will search the files of before when it is back",
+            false => "will search the files of before when the shards have done it",
+        },
+    );
+    for (worker, trouble) in &found.troubled {
+        say(worker, &format!("cannot search its files: {trouble}"));
+    }
+    say(
+        &found.unable.join(", "),
+        "is of a version that does not search the files of before: start a newer one",
+    );
+    say(
+        &found.unknown.join(", "),
+        "is no worker of the crawl any more, and has files with it: start one with its directory, \
+         or remove them",
+    );
+    for (worker, of) in &found.stale {
+        let of: Vec<u16> = of.iter().copied().collect();
+        say(
+            worker,
+            &format!(
+                "has copies of before of shard {}, whose rows may name it until it follows them: \
+                 where it does not any more, remove `store` there",
+                shards(&of, ", ")
+            ),
+        );
+    }
+    text
+}

@@ -1,0 +1,498 @@
+//! What a worker does about takedowns on its own disk: it searches the files of shards that others
+//! own by now, or own until it takes them over.
+//!
+//! The directory of a shard has a mark: the position in the list up to which its files have nothing
+//! of what was to be forgotten. Whoever crawls the shard there carries orders out by its rows, and
+//! moves the mark; otherwise the files are searched, and only for what the shard's owner has
+//! carried out. So a page that comes back is never taken for what it was: a crawl begins in a
+//! directory when that was searched up to where the crawl is, and what it writes is behind that.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::takedown::{TakenDown, tell_searched};
+use crate::broker::{self, Broker};
+use crate::cluster::kept;
+use crate::cluster::list::{self, Entry};
+use crate::cluster::log::log_of;
+use crate::engine::{self, FileSearch, Options, StopHandle};
+use crate::frontier::Selection;
+use crate::url::Secret;
+
+/// Longest wait for something to do.
+const WAIT: Duration = Duration::from_millis(200);
+
+/// Time after which a search that failed is made again.
+const AGAIN: Duration = Duration::from_mins(1);
+
+/// Name of the file in the worker's directory that says what was searched.
+const FILE: &str = "forgotten.json";
+
+/// Name of the directory in the worker's directory for what searches find.
+const SCRATCH: &str = "forgetting";
+
+/// What was searched, as the worker's directory keeps it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Marks {
+    /// The position up to which the list was read, and a number for what stood there.
+    read: u64,
+    stood: Option<u64>,
+    /// The positions of the orders in it for which files are searched.
+    orders: Vec<u64>,
+    /// By shard, the position up to which the files of its directory were searched.
+    shards: BTreeMap<u16, u64>,
+}
+
+impl Marks {
+    /// Returns the orders up to a position for which the files of a shard were not searched.
+    fn lacking(&self, shard: u16, through: u64) -> Vec<u64> {
+        let mark = self.shards.get(&shard).copied().unwrap_or(0);
+        let orders = self.orders.iter().copied();
+        orders
+            .filter(|at| (mark + 1..=through).contains(at))
+            .collect()
+    }
+
+    /// Returns the position up to which these shards have nothing of what was to be forgotten.
+    fn through<'a>(&self, shards: impl Iterator<Item = &'a u16>) -> u64 {
+        let first = |shard: &u16| self.lacking(*shard, u64::MAX).first().map(|at| at - 1);
+        shards.filter_map(first).min().unwrap_or(self.read)
+    }
+}
+
+#[derive(Default)]
+struct State {
+    marks: Marks,
+    /// Shards that are crawled here: their crawls carry orders out.
+    crawled: BTreeSet<u16>,
+    /// The shard whose files are searched at the moment.
+    searched: Option<u16>,
+    /// The end of the list.
+    end: u64,
+    /// Whether the list is the one of which `marks` tell.
+    is_sure: bool,
+    /// By shard, the position up to which its owner has done what the list says.
+    passed: BTreeMap<u16, u64>,
+    /// The shards that are followed here.
+    followed: BTreeSet<u16>,
+    /// What came of searches and is not told yet, by order.
+    done: BTreeMap<u64, TakenDown>,
+    /// Whether what was searched is told.
+    has_told: bool,
+    /// Why a search failed last, and when.
+    trouble: Option<(String, Instant)>,
+    has_ended: bool,
+}
+
+/// Searches the files of a worker.
+#[derive(Clone)]
+pub(in crate::cluster) struct Searches {
+    shared: Arc<(Mutex<State>, Condvar)>,
+    broker: Arc<dyn Broker>,
+    worker: String,
+    directory: PathBuf,
+    secret: Secret,
+    options: Arc<Options>,
+    /// Position behind which the list of this crawl begins.
+    from: u64,
+}
+
+/// The thread that does so.
+pub(in crate::cluster) struct Searching {
+    searches: Searches,
+    thread: JoinHandle<()>,
+}
+
+/// While this is there, a shard is crawled here, and its files are left alone.
+pub(in crate::cluster) struct Crawled {
+    searches: Searches,
+    shard: u16,
+}
+
+impl Searches {
+    /// Of the worker of this name, in its directory. `from` is where the list of its crawl begins.
+    pub(in crate::cluster) fn new(
+        broker: Arc<dyn Broker>,
+        (worker, directory): (&str, &Path),
+        (secret, from): (&Secret, u64),
+        options: &Options,
+    ) -> io::Result<Self> {
+        let marks: Option<Marks> = kept::read(&directory.join(FILE))?;
+        let state = State {
+            marks: marks.unwrap_or_default(),
+            ..State::default()
+        };
+        Ok(Self {
+            shared: Arc::new((Mutex::new(state), Condvar::new())),
+            broker,
+            worker: worker.to_owned(),
+            directory: directory.to_owned(),
+            secret: secret.clone(),
+            options: Arc::new(options.clone()),
+            from,
+        })
+    }
+
+    /// Begins to search on a thread. Others know from now on that this worker does.
+    pub(in crate::cluster) fn start(self) -> io::Result<Searching> {
+        let own = self.clone();
+        let thread = thread::Builder::new().name("takedowns".to_owned());
+        Ok(Searching {
+            thread: thread.spawn(move || own.run())?,
+            searches: self,
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        let (state, _) = &*self.shared;
+        state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn changed(&self) {
+        self.shared.1.notify_all();
+    }
+
+    /// Notes where the list ends, how far the owners of shards are in it, and what is followed
+    /// here.
+    pub(in crate::cluster) fn heard(
+        &self,
+        end: u64,
+        passed: &BTreeMap<u16, u64>,
+        followed: BTreeSet<u16>,
+    ) {
+        let mut state = self.state();
+        state.end = end;
+        for (shard, through) in passed {
+            let known = state.passed.entry(*shard).or_default();
+            *known = (*known).max(*through);
+        }
+        state.followed = followed;
+        drop(state);
+        self.changed();
+    }
+
+    /// Notes that the engine does not answer: it may come back with less than it had.
+    pub(in crate::cluster) fn doubt(&self) {
+        self.state().is_sure = false;
+    }
+
+    /// Whether nothing is left to search by what the list has, or nothing that can be.
+    pub(in crate::cluster) fn are_over(&self) -> bool {
+        let shards = self.shards();
+        let state = self.state();
+        let are_done = state.marks.through(shards.iter()) >= state.end;
+        state.has_told && (are_done || state.trouble.is_some())
+    }
+
+    /// Begins to crawl a shard that has done what the list says up to a position. What its files
+    /// lack of that is done first.
+    ///
+    /// # Errors
+    ///
+    /// What the disk or the engine says.
+    pub(in crate::cluster) fn begin(
+        &self,
+        shard: u16,
+        through: u64,
+        stop: &StopHandle,
+    ) -> Result<Crawled, engine::Error> {
+        let mut state = self.state();
+        state.crawled.insert(shard);
+        let crawled = Crawled {
+            searches: self.clone(),
+            shard,
+        };
+        // It ends at its next step.
+        while state.searched == Some(shard) {
+            state = self.wait(state, WAIT);
+        }
+        drop(state);
+        while let Err(error) = self.read_on(through) {
+            tracing::debug!(%error, "the list is not read for the moment");
+            thread::sleep(WAIT);
+            if stop.is_stopped() {
+                return Ok(crawled);
+            }
+        }
+        let lacking = self.state().marks.lacking(shard, through);
+        if !lacking.is_empty() {
+            let own = || !stop.is_stopped();
+            if let Err(error) = self.search(shard, &lacking, &own) {
+                self.fail(shard, &error);
+            }
+            return Ok(crawled);
+        }
+        // What it writes from here on is not searched for what was ordered behind that.
+        let mut state = self.state();
+        if state.marks.shards.get(&shard) != Some(&through) {
+            state.marks.shards.insert(shard, through);
+            self.keep(&state.marks)?;
+        }
+        drop(state);
+        Ok(crawled)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>, most: Duration) -> MutexGuard<'a, State> {
+        let (_, changed) = &*self.shared;
+        let waited = changed.wait_timeout(state, most);
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    fn keep(&self, marks: &Marks) -> Result<(), engine::Error> {
+        let path = self.directory.join(FILE);
+        kept::write(&path, marks).map_err(|source| engine::Error::Status { path, source })
+    }
+
+    /// Searches until it is ended.
+    fn run(&self) {
+        let mut told = None;
+        let mut state = self.state();
+        while !state.has_ended {
+            let end = state.end;
+            drop(state);
+            let turned = self.turn(end, &mut told);
+            state = self.state();
+            if let Err(error) = turned {
+                tracing::debug!(%error, "takedowns are not heard of for the moment");
+                // It may come back with less than it had.
+                state.is_sure = false;
+            }
+            if !state.has_ended {
+                state = self.wait(state, WAIT);
+            }
+        }
+    }
+
+    /// Reads on, searches the files of a shard if there is something to do, and tells what came of
+    /// it.
+    fn turn(&self, end: u64, told: &mut Option<(u64, Option<String>)>) -> broker::Result<()> {
+        self.read_on(end)?;
+        let shards = self.shards();
+        if let Some((shard, orders)) = self.next(&shards) {
+            let goes_on = || {
+                let state = self.state();
+                !state.has_ended && !state.crawled.contains(&shard)
+            };
+            let searched = self.search(shard, &orders, &goes_on);
+            self.state().searched = None;
+            self.changed();
+            match searched {
+                Ok(()) => self.state().trouble = None,
+                Err(error) => self.fail(shard, &error),
+            }
+        }
+        let mut state = self.state();
+        let trouble = state.trouble.as_ref().map(|(trouble, _)| trouble.clone());
+        let now = (state.marks.through(shards.iter()), trouble);
+        let done = std::mem::take(&mut state.done);
+        drop(state);
+        if told.as_ref() != Some(&now) || !done.is_empty() {
+            let trouble = now.1.as_deref();
+            let answered = tell_searched(&*self.broker, &self.worker, (now.0, trouble), &done);
+            if answered.is_err() {
+                for (order, done) in done {
+                    self.state().done.entry(order).or_default().add(done);
+                }
+            }
+            answered?;
+            *told = Some(now);
+        }
+        let mut state = self.state();
+        state.has_told = state.done.is_empty();
+        Ok(())
+    }
+
+    fn fail(&self, shard: u16, error: &engine::Error) {
+        tracing::error!(shard, %error, "files cannot be searched for what is to be forgotten");
+        let trouble = format!("shard {shard:02}: {error}");
+        self.state().trouble = Some((trouble, Instant::now()));
+    }
+
+    /// Returns a shard whose files are to be searched, and for which orders.
+    fn next(&self, shards: &BTreeSet<u16>) -> Option<(u16, Vec<u64>)> {
+        let mut state = self.state();
+        if let Some((_, at)) = &state.trouble
+            && at.elapsed() < AGAIN
+        {
+            return None;
+        }
+        let found = shards.difference(&state.crawled).find_map(|shard| {
+            let passed = state.passed.get(shard).copied().unwrap_or(0);
+            let lacking = state.marks.lacking(*shard, passed);
+            (!lacking.is_empty()).then_some((*shard, lacking))
+        });
+        state.searched = found.as_ref().map(|(shard, _)| *shard);
+        found
+    }
+
+    /// Returns the shards that have a directory here.
+    fn shards(&self) -> BTreeSet<u16> {
+        let entries = fs::read_dir(self.directory.join("shards"));
+        let names = entries.into_iter().flatten().flatten();
+        let numbers = names.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        numbers.collect()
+    }
+
+    /// Reads the list up to a position.
+    fn read_on(&self, through: u64) -> broker::Result<()> {
+        self.recognize()?;
+        loop {
+            let read = self.state().marks.read.max(self.from);
+            if read >= through {
+                return Ok(());
+            }
+            let found = list::marked_after(&*self.broker, read)?;
+            let Some(((at, stood), entry)) = found else {
+                return Ok(());
+            };
+            let is_order = matches!(&entry, Entry::Forget(order) if is_searched_for(order));
+            let mut state = self.state();
+            let marks = &mut state.marks;
+            // Another thread may have read it.
+            if marks.read.max(self.from) != read {
+                continue;
+            }
+            (marks.read, marks.stood) = (at, Some(stood));
+            if is_order {
+                marks.orders.push(at);
+                self.keep_if_it_can(marks);
+            }
+        }
+    }
+
+    /// Keeps what was read. Whatever is not kept is read again.
+    fn keep_if_it_can(&self, marks: &Marks) {
+        if let Err(error) = self.keep(marks) {
+            tracing::warn!(%error, "what is searched for cannot be kept");
+        }
+    }
+
+    /// Looks whether the list is the one that was read, if that is in doubt. If something else
+    /// stands where it was read last, the engine had lost it, and positions say nothing of what was
+    /// searched.
+    fn recognize(&self) -> broker::Result<()> {
+        let (is_sure, read, stood) = {
+            let state = self.state();
+            (state.is_sure, state.marks.read, state.marks.stood)
+        };
+        if is_sure {
+            return Ok(());
+        }
+        let stands = match stood {
+            Some(_) => list::stands_at(&*self.broker, read)?,
+            None => None,
+        };
+        let mut state = self.state();
+        if state.marks.read == read {
+            if stands != stood {
+                tracing::warn!("the list of the crawl is another one: files are searched again");
+                state.marks = Marks::default();
+                self.keep_if_it_can(&state.marks);
+            }
+            state.is_sure = true;
+        }
+        Ok(())
+    }
+
+    /// Searches the files of a shard, as long as that goes on.
+    fn search(
+        &self,
+        shard: u16,
+        orders: &[u64],
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<(), engine::Error> {
+        let Some(last) = orders.last().copied() else {
+            return Ok(());
+        };
+        let mut selections: Vec<Selection> = Vec::new();
+        for at in orders {
+            let unread = |error: broker::Error| engine::Error::Internal(error.to_string());
+            match list::after(&*self.broker, at - 1).map_err(unread)? {
+                Some((_, Entry::Forget(order))) => selections.push(order.selection),
+                _ => tracing::warn!(at, "the engine has lost what was to be forgotten"),
+            }
+        }
+        tracing::info!(
+            shard,
+            "files of the shard are searched for what is to be forgotten"
+        );
+        let data = self.directory.join("shards").join(log_of(shard));
+        let scratch = self.directory.join(SCRATCH).join(log_of(shard));
+        let with = (&self.secret, &*self.options);
+        let mut search = FileSearch::begin(&data, &scratch, with, &selections)?;
+        let done = loop {
+            if !goes_on() {
+                return Ok(());
+            }
+            if let Some(done) = search.step()? {
+                break done;
+            }
+        };
+        let (records, files) = (done.records, done.files.len());
+        tracing::info!(shard, records, files, "files of the shard are searched");
+        let mut state = self.state();
+        let is_stale = data.join("store").exists() && !state.followed.contains(&shard);
+        let is_stale = is_stale && !state.crawled.contains(&shard);
+        let told = state.done.entry(last).or_default();
+        told.add(done.into());
+        told.stale.extend(is_stale.then_some(shard));
+        state.has_told = false;
+        state.marks.shards.insert(shard, last);
+        self.keep(&state.marks)?;
+        drop(state);
+        search.end()
+    }
+}
+
+/// Whether files are searched for what an order names.
+pub(in crate::cluster) fn is_searched_for(order: &engine::ForgetOrder) -> bool {
+    !order.back && !order.dry_run
+}
+
+impl Searching {
+    /// Returns what searches.
+    pub(in crate::cluster) fn searches(&self) -> &Searches {
+        &self.searches
+    }
+
+    /// Ends it: what was begun is begun again at the next start.
+    pub(in crate::cluster) fn end(self) {
+        self.searches.state().has_ended = true;
+        self.searches.changed();
+        // All that a panic takes with it is on the disk.
+        let _ = self.thread.join();
+        let state = self.searches.state();
+        self.searches.keep_if_it_can(&state.marks);
+    }
+}
+
+impl Crawled {
+    /// Notes that the crawl of the shard has carried out the order at a position, with all before
+    /// it.
+    ///
+    /// # Errors
+    ///
+    /// What the disk says.
+    pub(in crate::cluster) fn passes(&self, order: u64) -> Result<(), engine::Error> {
+        let mut state = self.searches.state();
+        if state.marks.lacking(self.shard, order - 1).is_empty() {
+            state.marks.shards.insert(self.shard, order);
+            return self.searches.keep(&state.marks);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Crawled {
+    fn drop(&mut self) {
+        self.searches.state().crawled.remove(&self.shard);
+        self.searches.changed();
+    }
+}
