@@ -496,3 +496,6 @@ impl Drop for Crawled {
         self.searches.changed();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -96,6 +96,8 @@ impl TakenDown {
 pub struct TakenDownSoFar {
     /// What was done, in all shards and by all workers that are done.
     pub sum: TakenDown,
+    /// The shards that have carried it out.
+    pub done: Vec<u16>,
     /// Why shards have not carried it out, by what they say.
     pub refused: BTreeMap<String, Vec<u16>>,
     /// The shards that have an owner and are not done.
@@ -176,9 +178,12 @@ pub fn taken_down(
     for shard in shards {
         match answer::<TakenDown>(&**broker, &row_of_shard(shard.shard), order)? {
             Some(done) => {
-                if let Some(trouble) = &done.trouble {
-                    let refused = found.refused.entry(trouble.clone()).or_default();
-                    refused.push(shard.shard);
+                match &done.trouble {
+                    Some(trouble) => {
+                        let refused = found.refused.entry(trouble.clone()).or_default();
+                        refused.push(shard.shard);
+                    }
+                    None => found.done.push(shard.shard),
                 }
                 // All are told the same.
                 found.sum.back = found.sum.back.max(done.back);
@@ -226,6 +231,13 @@ pub(in crate::cluster) fn tell(
     done: &TakenDown,
 ) -> Result<()> {
     answers::tell(broker, &row_of_shard(shard), order, |_| done.clone())
+}
+
+/// Returns how far a worker has said to have searched its files.
+#[cfg(test)]
+pub(super) fn searched_through(broker: &dyn Broker, worker: &str) -> Result<u64> {
+    let (_, searched) = read::<Searched>(broker, &row_of_worker(worker))?;
+    Ok(searched.through)
 }
 
 /// Says how far a worker has searched its files, and what came of that for an order.

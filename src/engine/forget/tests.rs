@@ -75,7 +75,7 @@ impl World {
         found
     }
 
-    fn files_tell(&self, of: &str) -> Vec<String> {
+    pub(crate) fn files_tell(&self, of: &str) -> Vec<String> {
         let mut found = Vec::new();
         let has = |bytes: &[u8]| memchr::memmem::find(bytes, of.as_bytes()).is_some();
         let data = self.place.path().join("data");

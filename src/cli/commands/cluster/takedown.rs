@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::{PATIENCE, Target};
 use crate::cli::commands::forget::{Which, in_words, nothing_named};
 use crate::cli::exit::Exit;
-use crate::cli::words::shards;
+use crate::cli::words::{count, shards};
 use crate::cli::{Failure, output};
 use crate::cluster::{self, TakenDown, TakenDownSoFar, Terms};
 use crate::config;
@@ -48,9 +48,26 @@ pub(crate) struct Arguments {
 /// What came of it, as JSON.
 #[derive(Debug, Serialize)]
 struct Said<'a> {
-    #[serde(flatten)]
-    done: &'a TakenDown,
-    /// Why shards have not carried it out.
+    /// Pages that were forgotten, or would be.
+    pages: u64,
+    /// Records and bodies that were overwritten, and lines of logs.
+    records: u64,
+    lines: u64,
+    /// Pages that were judged again, and those that are visited again.
+    rehomed: u64,
+    refetched: u64,
+    /// Hosts and prefixes, and URLs, that may come back.
+    back: u64,
+    /// Number of files that were changed.
+    files: u64,
+    /// Files that are nowhere, and those that were changed after a copy was handed over; and how
+    /// many are not named.
+    nowhere: &'a BTreeSet<String>,
+    handed_over: &'a BTreeSet<String>,
+    unnamed: u64,
+    /// Shards that have carried it out.
+    done: &'a [u16],
+    /// Why others have not.
     refused: &'a BTreeMap<String, Vec<u16>>,
     /// Shards that will do it when they have an owner.
     unowned: &'a [u16],
@@ -64,8 +81,35 @@ struct Said<'a> {
     unable: &'a [String],
     /// Workers that the crawl does not know any more, and that have files with it.
     unknown: &'a [String],
-    /// Copies of long ago whose rows may name it: shards by worker.
+    /// Copies that are not followed, whose rows may name it: shards by worker.
     stale: &'a BTreeMap<String, BTreeSet<u16>>,
+}
+
+impl<'a> Said<'a> {
+    fn of(found: &'a TakenDownSoFar) -> Self {
+        let sum = &found.sum;
+        Self {
+            pages: sum.pages,
+            records: sum.records,
+            lines: sum.lines,
+            rehomed: sum.rehomed,
+            refetched: sum.refetched,
+            back: sum.back,
+            files: sum.files,
+            nowhere: &sum.nowhere,
+            handed_over: &sum.handed_over,
+            unnamed: sum.unnamed,
+            done: &found.done,
+            refused: &found.refused,
+            unowned: &found.unowned,
+            silent: &found.silent,
+            away: later(found).collect(),
+            troubled: &found.troubled,
+            unable: &found.unable,
+            unknown: &found.unknown,
+            stale: &found.stale,
+        }
+    }
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -93,18 +137,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         thread::sleep(LOOK);
     };
-    let said = Said {
-        done: &found.sum,
-        refused: &found.refused,
-        unowned: &found.unowned,
-        silent: &found.silent,
-        away: later(&found).collect(),
-        troubled: &found.troubled,
-        unable: &found.unable,
-        unknown: &found.unknown,
-        stale: &found.stale,
-    };
-    output::print_answer(&said, arguments.json, |_| words(&found, &order))?;
+    output::print_answer(&Said::of(&found), arguments.json, |_| words(&found, &order))?;
     match is_done(&found) {
         true => Ok(()),
         false => Err(Failure::Answered(Exit::Failed)),
@@ -181,9 +214,15 @@ fn words(found: &TakenDownSoFar, order: &ForgetOrder) -> String {
     for (reason, of) in &found.refused {
         let _ = writeln!(text, "shard {}: {reason}", shards(of, ", "));
     }
-    let is_any = found.refused.is_empty() || done != ForgetDone::default();
-    if is_any {
-        text += &in_words(&done, order);
+    if !found.done.is_empty() {
+        text += &match order.dry_run {
+            // Nobody reads all files for that.
+            true => format!(
+                "would forget {}, with what the logs and archives of all workers have of it\n",
+                count(pages, "page")
+            ),
+            false => in_words(&done, order),
+        };
     }
     if unnamed > 0 {
         let _ = writeln!(text, "{unnamed} more files are not named");
@@ -197,7 +236,13 @@ fn words(found: &TakenDownSoFar, order: &ForgetOrder) -> String {
         [] => String::new(),
         numbers => format!("shard {}", shards(numbers, ", ")),
     };
-    say(&of_shards(&found.unowned), "will when it has an owner");
+    say(
+        &of_shards(&found.unowned),
+        match found.done.is_empty() && found.silent.is_empty() {
+            true => "will when it has an owner: start workers",
+            false => "will when it has an owner",
+        },
+    );
     say(
         &of_shards(&found.silent),
         "does not say what came of it: `gleaner cluster status` shows whether workers are of one \
@@ -228,11 +273,52 @@ fn words(found: &TakenDownSoFar, order: &ForgetOrder) -> String {
         say(
             worker,
             &format!(
-                "has copies of before of shard {}, whose rows may name it until it follows them: \
-                 where it does not any more, remove `store` there",
+                "has copies of shard {} that it does not follow now: their rows may name it until \
+                 it does; where they are not needed, remove `store` there",
                 shards(&of, ", ")
             ),
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_not_done_it_is_named() {
+        let order = ForgetOrder::default();
+        let mut found = TakenDownSoFar {
+            unowned: vec![2, 11],
+            searching: vec!["w1".to_owned()],
+            away: vec!["w2".to_owned()],
+            ..TakenDownSoFar::default()
+        };
+        assert!(!is_done(&found) && !found.goes_on());
+        assert_eq!(
+            words(&found, &order),
+            "shard 02, 11 will when it has an owner: start workers\n\
+             w2, w1 will search the files of before when the shards have done it\n"
+        );
+        found.unowned.clear();
+        assert!(found.goes_on());
+        found.searching.clear();
+        found.done = vec![2, 11];
+        found.sum.pages = 1;
+        found.sum.records = 3;
+        assert!(!is_done(&found) && !found.goes_on());
+        let done = "forgot 1 page: 3 records of the archive, 0 lines of the log\n\
+                    packages and exports that were made before still have it: make them again\n";
+        assert_eq!(
+            words(&found, &order),
+            format!("{done}w2 will search the files of before when it is back\n")
+        );
+        found.away.clear();
+        assert!(is_done(&found));
+        assert_eq!(words(&found, &order), done);
+        found.refused.insert("too many".to_owned(), vec![3]);
+        assert!(!is_done(&found));
+        assert_eq!(words(&found, &order), format!("shard 03: too many\n{done}"));
+    }
 }
