@@ -215,7 +215,7 @@ fn words(found: &TakenDownSoFar, order: &ForgetOrder) -> String {
         let _ = writeln!(text, "shard {}: {reason}", shards(of, ", "));
     }
     if !found.done.is_empty() {
-        text += &match order.dry_run {
+        let what = match order.dry_run {
             // Nobody reads all files for that.
             true => format!(
                 "would forget {}, with what the logs and archives of all workers have of it\n",
@@ -223,6 +223,7 @@ fn words(found: &TakenDownSoFar, order: &ForgetOrder) -> String {
             ),
             false => in_words(&done, order),
         };
+        text += &what;
     }
     if unnamed > 0 {
         let _ = writeln!(text, "{unnamed} more files are not named");

@@ -9,7 +9,7 @@ use crate::engine::testing::{COPY, ORIGINAL, World, options, three};
 /// A worker whose directory has shard 00, and the list of its crawl.
 struct Place {
     engine: Memory,
-    place: tempfile::TempDir,
+    directory: tempfile::TempDir,
     world: World,
     searches: Searches,
 }
@@ -18,11 +18,11 @@ impl Place {
     fn new() -> Self {
         let engine = Memory::start(1 << 20);
         list::create(&engine).unwrap();
-        let place = tempfile::tempdir().unwrap();
-        let searches = searches(&engine, place.path());
+        let directory = tempfile::tempdir().unwrap();
+        let searches = searches(&engine, directory.path());
         let place = Self {
             engine,
-            place,
+            directory,
             world: three(),
             searches,
         };
@@ -33,14 +33,14 @@ impl Place {
 
     /// The files of the shard are in the worker's directory from now on.
     fn bring(&self) {
-        let shards = self.place.path().join("shards");
+        let shards = self.directory.path().join("shards");
         fs::create_dir_all(&shards).unwrap();
         let data = self.world.place.path().join("data");
         std::os::unix::fs::symlink(data, shards.join("00")).unwrap();
     }
 
     fn take_away(&self) {
-        fs::remove_file(self.place.path().join("shards/00")).unwrap();
+        fs::remove_file(self.directory.path().join("shards/00")).unwrap();
     }
 
     /// Whether the files tell of the copy; the original is always there.
@@ -101,7 +101,7 @@ fn files_are_searched_when_the_owner_of_the_shard_has_done_it() {
     assert!(place.searches.are_over());
     assert_eq!(place.told(), at);
     // Another start knows that.
-    let again = searches(&place.engine, place.place.path());
+    let again = searches(&place.engine, place.directory.path());
     assert!(again.next(&BTreeSet::from([0])).is_none());
 }
 
@@ -190,7 +190,7 @@ fn another_list_is_read_from_its_beginning() {
 fn what_cannot_be_searched_is_told_and_searched_later() {
     let place = Place::new();
     let at = place.order(false);
-    let scratch = place.place.path().join(SCRATCH);
+    let scratch = place.directory.path().join(SCRATCH);
     fs::write(&scratch, "no directory").unwrap();
     place.hear(at);
     assert!(place.tells() && place.told() < at);
