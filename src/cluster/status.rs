@@ -196,16 +196,17 @@ pub fn status(broker: &Arc<dyn Broker>, name: &str, patience: Duration) -> Resul
     asked(broker, name, patience, stands)
 }
 
-/// Returns how a crawl stands that is over, by what its workers said last; `None` if something is
-/// left, such as seeds that nobody has read, or may be left: what a lost disk had. Whoever comes to
-/// a crawl that is over would wait for those who have ended.
-pub(super) fn ended(broker: &Arc<dyn Broker>, name: &str) -> Result<Option<ClusterStatus>> {
+/// Returns how a crawl stands that is over, by what its workers said last, and the end of its list,
+/// which all shards have done; `None` if something is left, such as seeds that nobody has read, or
+/// may be left: what a lost disk had. Whoever comes to a crawl that is over would wait for those
+/// who have ended.
+pub(super) fn ended(broker: &Arc<dyn Broker>, name: &str) -> Result<Option<(ClusterStatus, u64)>> {
     if !lost(&**broker)?.is_empty() {
         return Ok(None);
     }
     asked(broker, name, Duration::ZERO, |facts| {
         let now = stands(facts);
-        now.is_over.then_some(now)
+        now.is_over.then_some((now, facts.seeds_end))
     })
 }
 

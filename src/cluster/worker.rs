@@ -124,6 +124,8 @@ pub struct Worker {
     heard: Option<Heard>,
     /// Whether it has crawled or followed anything.
     has_begun: bool,
+    /// Whether it has done what it was told first.
+    has_obeyed: bool,
     /// Figures of the shards that it owns.
     figures: BTreeMap<u16, Figures>,
     rate: Rate,
@@ -211,6 +213,7 @@ impl Worker {
             wanted: Wanted::default(),
             heard,
             has_begun: false,
+            has_obeyed: false,
             figures: BTreeMap::new(),
             rate: Rate::default(),
             view: WorkerView::default(),
@@ -254,9 +257,12 @@ impl Worker {
         let runtime = Builder::new_current_thread().enable_time().build();
         let runtime = runtime.map_err(Error::Threads)?;
         let over = patiently(stop, || ended(&self.broker, &self.options.crawl_name))?;
-        if let Some(over) = over {
+        if let Some((over, end)) = over {
             self.view.show(over);
-            return self.search_files(stop);
+            let all = 0..self.options.terms.shards;
+            self.searching.searches().heard_that_all_have(end, all);
+            self.search_files(stop);
+            return Ok(());
         }
         loop {
             self.reap()?;
@@ -289,10 +295,11 @@ impl Worker {
                     if let Err(error) = kept {
                         tracing::warn!(%error, "what is wanted of the crawl could not be kept");
                     }
-                    self.show(now);
+                    let has_all_passed = self.show(now);
                     self.stop_at_limits()?;
-                    let is_over = orders.is_over && !self.wanted.stays;
-                    if is_over && self.searching.searches().are_over() {
+                    // What the workers said last may be of before something was added.
+                    if orders.is_over && !self.wanted.stays && has_all_passed {
+                        self.search_files(stop);
                         return Ok(());
                     }
                     if is_held {
@@ -316,6 +323,7 @@ impl Worker {
                             }
                             obeyed => obeyed?,
                         }
+                        self.has_obeyed = true;
                         self.pace(&runtime);
                         if self.wanted.wishes.going == Going::Running {
                             renew(&self.posts, &own, now + self.options.times.right);
@@ -350,17 +358,14 @@ impl Worker {
         self.searching.searches().doubt();
     }
 
-    /// Searches its files for what was to be forgotten while it was away, of a crawl that is over:
-    /// all shards have done what the list says.
-    fn search_files(&self, stop: &StopHandle) -> Result<(), Error> {
-        let end = patiently(stop, || list::end(&*self.broker))?;
-        let passed = (0..self.options.terms.shards).map(|shard| (shard, end));
+    /// Searches its files for what is to be forgotten, when the crawl is over: all shards have done
+    /// what the list says, and nobody waits for this worker.
+    fn search_files(&self, stop: &StopHandle) {
         let searches = self.searching.searches();
-        searches.heard(end, &passed.collect(), BTreeSet::new());
+        searches.end_following();
         while !searches.are_over() && !stop.is_stopped() {
             thread::sleep(self.options.times.beat);
         }
-        Ok(())
     }
 
     /// Reads what people want, and whether they gave seeds.
@@ -376,8 +381,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Shows how the cluster stands.
-    fn show(&self, now: Duration) {
+    /// Shows how the cluster stands. Returns whether all shards have done what the list says.
+    fn show(&self, now: Duration) -> bool {
         let (owners, workers) = self.membership.known(now);
         let facts = Facts {
             name: &self.options.crawl_name,
@@ -392,8 +397,11 @@ impl Worker {
         let follows = |post: &Post| matches!(post.role, Role::Following { .. });
         let followed = self.posts.iter().filter(|(_, post)| follows(post));
         let followed = followed.map(|(shard, _)| *shard).collect();
+        let followed = self.has_obeyed.then_some(followed);
         let searches = self.searching.searches();
-        searches.heard(self.board.seeds_end(), &passed(&facts), followed);
+        let (end, passed) = (facts.seeds_end, passed(&facts));
+        searches.heard(end, &passed, followed);
+        passed.values().all(|through| *through >= end)
     }
 
     /// Stops the crawl if it has what it was to have.

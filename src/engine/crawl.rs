@@ -10,6 +10,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::clock::Clock;
 use super::commit::Committer;
+use super::events::Events;
 use super::exchange::{Counts, Post};
 use super::forget;
 use super::history::History;
@@ -172,6 +173,14 @@ impl Crawl {
     #[doc(hidden)]
     pub fn put_back_lost(&mut self, workers: &[LostWorker]) -> Result<Option<LostDisks>, Error> {
         again::put_back_lost(&mut self.committer, workers, &self.options.opening)
+    }
+
+    /// Closes the files of the archives, so that what is in them can be searched, and returns the
+    /// events of the crawl.
+    pub fn close_files(&mut self) -> Result<Events, Error> {
+        self.committer.pack(self.clock.now())?;
+        self.committer.close_files()?;
+        Ok(self.committer.events.clone())
     }
 
     /// Returns what others make copies from while the crawl runs.

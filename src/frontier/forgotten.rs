@@ -41,6 +41,30 @@ impl Selection {
             && self.prefixes.is_empty()
     }
 
+    /// Takes out what may come back: a URL, a host or a prefix that was given as such.
+    pub fn take_out(&mut self, back: &Self, identity: &Identity) {
+        let ids = back.ids(identity);
+        let is_back = |id: &UrlId| ids.contains(id);
+        self.ids.retain(|id| !is_back(id));
+        self.urls.retain(|text| match url::parse(text) {
+            Ok(url) => !ids_of(&url, identity).iter().any(is_back),
+            Err(_) => true,
+        });
+        let rules = ForgetRules::from(back);
+        self.hosts.retain(|host| !rules.hosts.contains(host));
+        let written = |it: &String| url::parse(it).map_or_else(|_| it.clone(), String::from);
+        self.prefixes
+            .retain(|prefix| !rules.prefixes.contains(&written(prefix)));
+    }
+
+    /// Adds what another one selects.
+    pub fn add(&mut self, other: Self) {
+        self.urls.extend(other.urls);
+        self.ids.extend(other.ids);
+        self.hosts.extend(other.hosts);
+        self.prefixes.extend(other.prefixes);
+    }
+
     /// Returns the ids under which its single URLs may be known.
     pub fn ids(&self, identity: &Identity) -> Vec<UrlId> {
         let urls = self.urls.iter().filter_map(|it| url::parse(it).ok());
@@ -248,6 +272,47 @@ pub fn ids_of(url: &Url, identity: &Identity) -> [UrlId; 2] {
 mod tests {
     use super::*;
     use crate::store::{Durability, Memory};
+
+    #[test]
+    fn what_may_come_back_is_selected_no_more() {
+        let secret = crate::url::Secret::from_bytes([3; crate::url::Secret::LEN]);
+        let identity = Identity::new(crate::url::Canonicalizer::default(), secret);
+        let of = |urls: &[&str], hosts: &[&str], prefixes: &[&str]| Selection {
+            urls: urls.iter().map(|it| (*it).to_owned()).collect(),
+            hosts: hosts.iter().map(|it| it.parse().unwrap()).collect(),
+            prefixes: prefixes.iter().map(|it| (*it).to_owned()).collect(),
+            ..Selection::default()
+        };
+        let all = of(
+            &["http://a.example/1", "http://a.example/2"],
+            &["b.example", "c.example"],
+            &["http://d.example", "http://e.example/"],
+        );
+        let by_ids = Selection {
+            ids: all.ids(&identity),
+            urls: Vec::new(),
+            ..all.clone()
+        };
+        let back = of(
+            &["http://a.example/1#x"],
+            &["b.example"],
+            &["http://d.example/"],
+        );
+        for mut selection in [all, by_ids] {
+            selection.take_out(&back, &identity);
+            let left = of(
+                &["http://a.example/2"],
+                &["c.example"],
+                &["http://e.example/"],
+            );
+            assert_eq!(selection.ids(&identity), left.ids(&identity));
+            assert_eq!(selection.hosts, left.hosts);
+            assert_eq!(selection.prefixes, left.prefixes);
+        }
+        let mut none = of(&["http://a.example/1"], &[], &[]);
+        none.take_out(&back, &identity);
+        assert!(none.is_empty());
+    }
 
     fn rules(hosts: &[&str], prefixes: &[&str]) -> ForgetRules {
         ForgetRules::from(&Selection {

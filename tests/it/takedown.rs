@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use gleaner::cluster::{Going, TakenDownSoFar, add_seeds, set_going, take_down, taken_down};
 use gleaner::engine::{ForgetOrder, StoppedCrawl};
-use gleaner::frontier::{Seed, Selection};
+use gleaner::frontier::{MAX_RULES, Seed, Selection};
 use gleaner::store::Table;
 use gleaner::url::parse;
 
@@ -97,16 +97,21 @@ fn files_with(shards: &[PathBuf], text: &str) -> Vec<PathBuf> {
     files.filter(has).collect()
 }
 
-/// Waits until nobody who is there has anything left to do.
+/// Waits until what has come of an order is like this, and nobody who is there has anything left to
+/// do.
 #[track_caller]
-fn wait(cluster: &Cluster<'_>, order: (u64, bool)) -> TakenDownSoFar {
+fn wait(
+    cluster: &Cluster<'_>,
+    order: (u64, bool),
+    what: impl Fn(&TakenDownSoFar) -> bool,
+) -> TakenDownSoFar {
     let broker = cluster.broker();
     let start = Instant::now();
     loop {
         // As long as a worker says nothing new that is not away.
         let now = taken_down(&broker, "test", order, Duration::from_secs(2));
         let now = now.expect("it answers");
-        if !now.goes_on() {
+        if !now.goes_on() && what(&now) {
             return now;
         }
         assert!(start.elapsed() < PATIENCE, "{now:#?}");
@@ -153,16 +158,12 @@ fn a_page_is_gone_from_all_workers_and_what_rests_on_it_stays() {
     // One of them is away: the other one takes over what it had, and forgets it by its rows.
     let asked = order(&web);
     let at = take_down(&*cluster.broker(), &asked).expect("it answers");
-    let now = wait(&cluster, (at, true));
+    let now = wait(&cluster, (at, true), |_| true);
     assert_eq!(now.unowned.len(), usize::from(SHARDS), "{now:#?}");
     let b = cluster.start_by("b", HASTY);
-    let now = loop {
-        let now = wait(&cluster, (at, true));
-        if now.unowned.is_empty() {
-            break now;
-        }
-    };
-    assert_eq!(now.away, ["a"], "{now:#?}");
+    let now = wait(&cluster, (at, true), |now| {
+        now.unowned.is_empty() && now.away == ["a"]
+    });
     assert!(now.refused.is_empty() && now.silent.is_empty(), "{now:#?}");
     assert_eq!(now.sum.pages, 1, "{now:#?}");
     // Pages that repeated it, in its shard and in others.
@@ -190,7 +191,7 @@ fn a_page_is_gone_from_all_workers_and_what_rests_on_it_stays() {
 
     // It searches its files when it is back, though nothing is left to crawl.
     cluster.start("a").end();
-    let now = wait(&cluster, (at, true));
+    let now = wait(&cluster, (at, true), |_| true);
     assert!(now.away.is_empty() && now.searching.is_empty(), "{now:#?}");
     assert!(now.sum.records >= 2, "{now:#?}");
     // Its rows are another worker's to change: it has them as they were until it follows again.
@@ -212,13 +213,29 @@ fn a_page_is_gone_from_all_workers_and_what_rests_on_it_stays() {
         ..asked
     };
     let at = take_down(&*cluster.broker(), &back).expect("it answers");
+    // What no shard carries out is searched for by nobody.
+    let prefixes = (0..=MAX_RULES).map(|number| format!("{jo}/{number}"));
+    let many = ForgetOrder {
+        selection: Selection {
+            hosts: vec!["127.0.4.1".parse().expect("a host")],
+            prefixes: prefixes.collect(),
+            ..Selection::default()
+        },
+        ..ForgetOrder::default()
+    };
+    let refused = take_down(&*cluster.broker(), &many).expect("it answers");
     set_going(&*cluster.broker(), Going::Running).expect("it answers");
     let (a, b) = (cluster.start("a"), cluster.start("b"));
     a.end();
     b.end();
-    let now = wait(&cluster, (at, false));
+    let now = wait(&cluster, (at, false), |_| true);
     assert_eq!((now.sum.back, now.refused.len()), (1, 0), "{now:#?}");
     assert_eq!(web.asked(JO).iter().filter(|it| *it == PATH).count(), 2);
+    let now = wait(&cluster, (refused, true), |_| true);
+    let by = now.refused.values().next().expect("a reason");
+    assert_eq!(by.len(), usize::from(SHARDS), "{now:#?}");
+    assert_eq!(now.sum.records, 0, "{now:#?}");
+    assert!(now.searching.is_empty() && now.away.is_empty(), "{now:#?}");
     let back = files_with(&of(&["a", "b"]), SAYS);
     assert!(!back.is_empty());
     cluster.start("a").end();

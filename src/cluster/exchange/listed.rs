@@ -5,7 +5,7 @@ use super::Trouble;
 use crate::broker::Broker;
 use crate::cluster::list::{self, Entry};
 use crate::cluster::orders::retries;
-use crate::cluster::orders::searches::{Crawled, is_searched_for};
+use crate::cluster::orders::searches::Crawled;
 use crate::cluster::orders::takedown::{self, TakenDown};
 use crate::engine::exchange::Post;
 use crate::engine::{
@@ -143,12 +143,21 @@ impl Listed {
                 // and the shard does not say that it is done.
                 Err(error) => {
                     tracing::error!(shard, %error, "an order of the crawl is not carried out");
-                    if let What::Forget(..) = &order.what {
-                        let refused = TakenDown {
+                    if let What::Forget(order, _) = &order.what {
+                        let told = TakenDown {
                             trouble: Some(error.to_string()),
                             ..TakenDown::default()
                         };
-                        takedown::tell(broker, shard, at, &refused)?;
+                        if !matches!(error, Error::Forget(_)) {
+                            // What it had begun goes on at the next start.
+                            self.crawled.fails(&error);
+                        } else if !order.0.dry_run {
+                            if !order.0.back {
+                                takedown::refuse(broker, at)?;
+                            }
+                            self.crawled.passes(at)?;
+                        }
+                        takedown::tell(broker, shard, at, &told)?;
                     }
                     return self.pass(at, post).await;
                 }
@@ -164,12 +173,8 @@ impl Listed {
             }
             What::Forget(order, _) => {
                 let (order, done) = &**order;
-                if is_searched_for(order) {
-                    let passed = self.crawled.passes(at);
-                    if let Err(error) = passed {
-                        // Its files are searched again when another worker crawls it.
-                        tracing::warn!(shard, %error, "it is not kept what was forgotten");
-                    }
+                if !order.dry_run {
+                    self.crawled.passes(at)?;
                 }
                 takedown::tell(broker, shard, at, &done.clone().into())?;
                 let (pages, records) = (done.pages, done.records);

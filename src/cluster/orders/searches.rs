@@ -4,12 +4,13 @@
 //! The directory of a shard has a mark: the position in the list up to which its files have nothing
 //! of what was to be forgotten. Whoever crawls the shard there carries orders out by its rows, and
 //! moves the mark; otherwise the files are searched, and only for what the shard's owner has
-//! carried out. So a page that comes back is never taken for what it was: a crawl begins in a
-//! directory when that was searched up to where the crawl is, and what it writes is behind that.
+//! carried out, and what has not come back since. So a page that came back is never taken for what
+//! it was, however late files are searched.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -17,14 +18,14 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::takedown::{TakenDown, tell_searched};
+use super::takedown::{TakenDown, refused, tell_searched};
 use crate::broker::{self, Broker};
 use crate::cluster::kept;
 use crate::cluster::list::{self, Entry};
 use crate::cluster::log::log_of;
-use crate::engine::{self, FileSearch, Options, StopHandle};
+use crate::engine::{self, Events, FileSearch, ForgetDone, Options, StopHandle};
 use crate::frontier::Selection;
-use crate::url::Secret;
+use crate::url::{Identity, Secret};
 
 /// Longest wait for something to do.
 const WAIT: Duration = Duration::from_millis(200);
@@ -44,7 +45,7 @@ struct Marks {
     /// The position up to which the list was read, and a number for what stood there.
     read: u64,
     stood: Option<u64>,
-    /// The positions of the orders in it for which files are searched.
+    /// The positions of the orders in it to forget something, and to let it come back.
     orders: Vec<u64>,
     /// By shard, the position up to which the files of its directory were searched.
     shards: BTreeMap<u16, u64>,
@@ -60,10 +61,12 @@ impl Marks {
             .collect()
     }
 
-    /// Returns the position up to which these shards have nothing of what was to be forgotten.
-    fn through<'a>(&self, shards: impl Iterator<Item = &'a u16>) -> u64 {
+    /// Returns the position up to which these shards have nothing of what was to be forgotten, in a
+    /// list that begins behind a position.
+    fn through<'a>(&self, shards: impl Iterator<Item = &'a u16>, from: u64) -> u64 {
         let first = |shard: &u16| self.lacking(*shard, u64::MAX).first().map(|at| at - 1);
-        shards.filter_map(first).min().unwrap_or(self.read)
+        let first = shards.filter_map(first).min();
+        first.unwrap_or_else(|| self.read.max(from))
     }
 }
 
@@ -80,14 +83,14 @@ struct State {
     is_sure: bool,
     /// By shard, the position up to which its owner has done what the list says.
     passed: BTreeMap<u16, u64>,
-    /// The shards that are followed here.
-    followed: BTreeSet<u16>,
+    /// The shards that are followed here; `None` until that is known.
+    followed: Option<BTreeSet<u16>>,
     /// What came of searches and is not told yet, by order.
     done: BTreeMap<u64, TakenDown>,
     /// Whether what was searched is told.
     has_told: bool,
-    /// Why a search failed last, and when.
-    trouble: Option<(String, Instant)>,
+    /// Why the files of shards cannot be searched, and since when that is known.
+    troubles: BTreeMap<u16, (String, Instant)>,
     has_ended: bool,
 }
 
@@ -114,6 +117,15 @@ pub(in crate::cluster) struct Searching {
 pub(in crate::cluster) struct Crawled {
     searches: Searches,
     shard: u16,
+}
+
+/// While this is there, the files of a shard are searched, and its crawl does not begin.
+struct Searched<'a>(&'a Searches);
+
+/// What is to be searched for, and up to which order that is.
+struct Sought {
+    orders: Vec<u64>,
+    selection: Selection,
 }
 
 impl Searches {
@@ -160,12 +172,12 @@ impl Searches {
     }
 
     /// Notes where the list ends, how far the owners of shards are in it, and what is followed
-    /// here.
+    /// here, if that is known.
     pub(in crate::cluster) fn heard(
         &self,
         end: u64,
         passed: &BTreeMap<u16, u64>,
-        followed: BTreeSet<u16>,
+        followed: Option<BTreeSet<u16>>,
     ) {
         let mut state = self.state();
         state.end = end;
@@ -178,6 +190,17 @@ impl Searches {
         self.changed();
     }
 
+    /// Notes that all shards have done what the list says, up to its end.
+    pub(in crate::cluster) fn heard_that_all_have(&self, end: u64, shards: Range<u16>) {
+        self.heard(end, &shards.map(|shard| (shard, end)).collect(), None);
+    }
+
+    /// Notes that nothing is followed here unless it is known by now: the crawl is over.
+    pub(in crate::cluster) fn end_following(&self) {
+        self.state().followed.get_or_insert_default();
+        self.changed();
+    }
+
     /// Notes that the engine does not answer: it may come back with less than it had.
     pub(in crate::cluster) fn doubt(&self) {
         self.state().is_sure = false;
@@ -187,21 +210,27 @@ impl Searches {
     pub(in crate::cluster) fn are_over(&self) -> bool {
         let shards = self.shards();
         let state = self.state();
-        let are_done = state.marks.through(shards.iter()) >= state.end;
-        state.has_told && (are_done || state.trouble.is_some())
+        let is_over = |shard: &u16| {
+            let lacking = state.marks.lacking(*shard, state.end);
+            lacking.is_empty() || state.troubles.contains_key(shard)
+        };
+        let has_read = state.marks.read.max(self.from) >= state.end;
+        state.has_told && has_read && shards.iter().all(is_over)
     }
 
     /// Begins to crawl a shard that has done what the list says up to a position. What its files
-    /// lack of that is done first.
+    /// lack of that is done first; `close` closes those that its crawl has opened, and returns its
+    /// events. If files cannot be searched, that is told, and the crawl goes on.
     ///
     /// # Errors
     ///
-    /// What the disk or the engine says.
+    /// What goes wrong with files as they are closed.
     pub(in crate::cluster) fn begin(
         &self,
         shard: u16,
         through: u64,
         stop: &StopHandle,
+        close: impl FnOnce() -> Result<Events, engine::Error>,
     ) -> Result<Crawled, engine::Error> {
         let mut state = self.state();
         state.crawled.insert(shard);
@@ -210,30 +239,36 @@ impl Searches {
             shard,
         };
         // It ends at its next step.
-        while state.searched == Some(shard) {
+        while state.searched == Some(shard) && !stop.is_stopped() {
             state = self.wait(state, WAIT);
         }
         drop(state);
-        while let Err(error) = self.read_on(through) {
-            tracing::debug!(%error, "the list is not read for the moment");
-            thread::sleep(WAIT);
+        let sought = loop {
             if stop.is_stopped() {
                 return Ok(crawled);
             }
-        }
-        let lacking = self.state().marks.lacking(shard, through);
-        if !lacking.is_empty() {
-            let own = || !stop.is_stopped();
-            if let Err(error) = self.search(shard, &lacking, &own) {
+            let read = self.read_on(through);
+            match read.and_then(|()| self.sought(shard, through)) {
+                Ok(sought) => break sought,
+                Err(error) => {
+                    tracing::debug!(%error, "the list is not read for the moment");
+                    thread::sleep(WAIT);
+                }
+            }
+        };
+        if !sought.orders.is_empty() {
+            let events = close()?;
+            let goes_on = || !stop.is_stopped();
+            if let Err(error) = self.search(shard, &sought, Some(events), &goes_on) {
                 self.fail(shard, &error);
             }
             return Ok(crawled);
         }
-        // What it writes from here on is not searched for what was ordered behind that.
+        // What it has not done of the list is not done.
         let mut state = self.state();
         if state.marks.shards.get(&shard) != Some(&through) {
             state.marks.shards.insert(shard, through);
-            self.keep(&state.marks)?;
+            self.keep_if_it_can(&state.marks);
         }
         drop(state);
         Ok(crawled)
@@ -245,9 +280,11 @@ impl Searches {
         waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    fn keep(&self, marks: &Marks) -> Result<(), engine::Error> {
-        let path = self.directory.join(FILE);
-        kept::write(&path, marks).map_err(|source| engine::Error::Status { path, source })
+    /// Keeps what was read and searched. What is not kept is read and searched again.
+    fn keep_if_it_can(&self, marks: &Marks) {
+        if let Err(error) = kept::write(&self.directory.join(FILE), marks) {
+            tracing::warn!(%error, "what was searched cannot be kept");
+        }
     }
 
     /// Searches until it is ended.
@@ -275,22 +312,22 @@ impl Searches {
     fn turn(&self, end: u64, told: &mut Option<(u64, Option<String>)>) -> broker::Result<()> {
         self.read_on(end)?;
         let shards = self.shards();
-        if let Some((shard, orders)) = self.next(&shards) {
+        if let Some((shard, through)) = self.next(&shards) {
+            let _searched = Searched(self);
+            let sought = self.sought(shard, through)?;
             let goes_on = || {
                 let state = self.state();
                 !state.has_ended && !state.crawled.contains(&shard)
             };
-            let searched = self.search(shard, &orders, &goes_on);
-            self.state().searched = None;
-            self.changed();
-            match searched {
-                Ok(()) => self.state().trouble = None,
+            match self.search(shard, &sought, None, &goes_on) {
+                Ok(()) => drop(self.state().troubles.remove(&shard)),
                 Err(error) => self.fail(shard, &error),
             }
         }
         let mut state = self.state();
-        let trouble = state.trouble.as_ref().map(|(trouble, _)| trouble.clone());
-        let now = (state.marks.through(shards.iter()), trouble);
+        let trouble = state.troubles.values().next();
+        let trouble = trouble.map(|(trouble, _)| trouble.clone());
+        let now = (state.marks.through(shards.iter(), self.from), trouble);
         let done = std::mem::take(&mut state.done);
         drop(state);
         if told.as_ref() != Some(&now) || !done.is_empty() {
@@ -312,23 +349,27 @@ impl Searches {
     fn fail(&self, shard: u16, error: &engine::Error) {
         tracing::error!(shard, %error, "files cannot be searched for what is to be forgotten");
         let trouble = format!("shard {shard:02}: {error}");
-        self.state().trouble = Some((trouble, Instant::now()));
+        let mut state = self.state();
+        state.troubles.insert(shard, (trouble, Instant::now()));
     }
 
-    /// Returns a shard whose files are to be searched, and for which orders.
-    fn next(&self, shards: &BTreeSet<u16>) -> Option<(u16, Vec<u64>)> {
+    /// Returns a shard whose files are to be searched, and up to which position.
+    fn next(&self, shards: &BTreeSet<u16>) -> Option<(u16, u64)> {
         let mut state = self.state();
-        if let Some((_, at)) = &state.trouble
-            && at.elapsed() < AGAIN
-        {
-            return None;
-        }
-        let found = shards.difference(&state.crawled).find_map(|shard| {
-            let passed = state.passed.get(shard).copied().unwrap_or(0);
-            let lacking = state.marks.lacking(*shard, passed);
-            (!lacking.is_empty()).then_some((*shard, lacking))
+        state.followed.as_ref()?;
+        let can_be = |shard: &&u16| {
+            let trouble = state.troubles.get(*shard);
+            trouble.is_none_or(|(_, at)| at.elapsed() >= AGAIN)
+        };
+        let shards = shards.difference(&state.crawled).filter(can_be);
+        let mut lacking = shards.filter_map(|shard| {
+            let passed = state.passed.get(shard).copied()?;
+            let is_any = !state.marks.lacking(*shard, passed).is_empty();
+            is_any.then_some((*shard, passed))
         });
-        state.searched = found.as_ref().map(|(shard, _)| *shard);
+        let found = lacking.next();
+        drop(lacking);
+        state.searched = found.map(|(shard, _)| shard);
         found
     }
 
@@ -352,7 +393,7 @@ impl Searches {
             let Some(((at, stood), entry)) = found else {
                 return Ok(());
             };
-            let is_order = matches!(&entry, Entry::Forget(order) if is_searched_for(order));
+            let is_order = matches!(&entry, Entry::Forget(order) if !order.dry_run);
             let mut state = self.state();
             let marks = &mut state.marks;
             // Another thread may have read it.
@@ -364,13 +405,6 @@ impl Searches {
                 marks.orders.push(at);
                 self.keep_if_it_can(marks);
             }
-        }
-    }
-
-    /// Keeps what was read. Whatever is not kept is read again.
-    fn keep_if_it_can(&self, marks: &Marks) {
-        if let Err(error) = self.keep(marks) {
-            tracing::warn!(%error, "what is searched for cannot be kept");
         }
     }
 
@@ -394,6 +428,7 @@ impl Searches {
             if stands != stood {
                 tracing::warn!("the list of the crawl is another one: files are searched again");
                 state.marks = Marks::default();
+                state.passed.clear();
                 self.keep_if_it_can(&state.marks);
             }
             state.is_sure = true;
@@ -401,59 +436,82 @@ impl Searches {
         Ok(())
     }
 
+    /// Returns what the files of a shard are to be searched for, up to a position: what of the
+    /// orders was not refused, and has not come back by later ones.
+    fn sought(&self, shard: u16, through: u64) -> broker::Result<Sought> {
+        let orders = self.state().marks.lacking(shard, through);
+        let mut selection = Selection::default();
+        let identity = Identity::new(self.options.canonicalizer.clone(), self.secret.clone());
+        let refused = match orders.is_empty() {
+            true => BTreeSet::new(),
+            false => refused(&*self.broker)?,
+        };
+        for at in &orders {
+            match list::after(&*self.broker, at - 1)? {
+                Some((found, Entry::Forget(order))) if found == *at => match order.back {
+                    true => selection.take_out(&order.selection, &identity),
+                    false if refused.contains(at) => {}
+                    false => selection.add(order.selection),
+                },
+                _ => {
+                    self.doubt();
+                    let lost = format!("entry {at} of the list is another one than before");
+                    return Err(broker::Error::Away(lost));
+                }
+            }
+        }
+        Ok(Sought { orders, selection })
+    }
+
     /// Searches the files of a shard, as long as that goes on.
     fn search(
         &self,
         shard: u16,
-        orders: &[u64],
+        sought: &Sought,
+        events: Option<Events>,
         goes_on: &dyn Fn() -> bool,
     ) -> Result<(), engine::Error> {
-        let Some(last) = orders.last().copied() else {
+        let Some(last) = sought.orders.last().copied() else {
             return Ok(());
         };
-        let mut selections: Vec<Selection> = Vec::new();
-        for at in orders {
-            let unread = |error: broker::Error| engine::Error::Internal(error.to_string());
-            match list::after(&*self.broker, at - 1).map_err(unread)? {
-                Some((_, Entry::Forget(order))) => selections.push(order.selection),
-                _ => tracing::warn!(at, "the engine has lost what was to be forgotten"),
-            }
-        }
-        tracing::info!(
-            shard,
-            "files of the shard are searched for what is to be forgotten"
-        );
         let data = self.directory.join("shards").join(log_of(shard));
         let scratch = self.directory.join(SCRATCH).join(log_of(shard));
-        let with = (&self.secret, &*self.options);
-        let mut search = FileSearch::begin(&data, &scratch, with, &selections)?;
-        let done = loop {
-            if !goes_on() {
-                return Ok(());
-            }
-            if let Some(done) = search.step()? {
-                break done;
-            }
-        };
-        let (records, files) = (done.records, done.files.len());
-        tracing::info!(shard, records, files, "files of the shard are searched");
+        let mut done = ForgetDone::default();
+        // What was found before it came back is overwritten, too: it is of before.
+        if !sought.selection.is_empty() || scratch.exists() {
+            tracing::info!(
+                shard,
+                "files of the shard are searched for what is to be forgotten"
+            );
+            let with = (&self.secret, &*self.options);
+            let of = (&*data, events);
+            let mut search = FileSearch::begin(of, &scratch, with, &sought.selection)?;
+            done = loop {
+                if !goes_on() {
+                    return Ok(());
+                }
+                if let Some(done) = search.step()? {
+                    break done;
+                }
+            };
+            search.end()?;
+            let (records, files) = (done.records, done.files.len());
+            tracing::info!(shard, records, files, "files of the shard are searched");
+        }
         let mut state = self.state();
-        let is_stale = data.join("store").exists() && !state.followed.contains(&shard);
-        let is_stale = is_stale && !state.crawled.contains(&shard);
-        let told = state.done.entry(last).or_default();
-        told.add(done.into());
-        told.stale.extend(is_stale.then_some(shard));
+        let is_followed = state.followed.as_ref().is_none_or(|it| it.contains(&shard));
+        let is_used = is_followed || state.crawled.contains(&shard);
+        let is_stale = !is_used && data.join("store").exists();
+        for at in &sought.orders {
+            let told = state.done.entry(*at).or_default();
+            told.stale.extend(is_stale.then_some(shard));
+        }
+        state.done.entry(last).or_default().add(done.into());
         state.has_told = false;
         state.marks.shards.insert(shard, last);
-        self.keep(&state.marks)?;
-        drop(state);
-        search.end()
+        self.keep_if_it_can(&state.marks);
+        Ok(())
     }
-}
-
-/// Whether files are searched for what an order names.
-pub(in crate::cluster) fn is_searched_for(order: &engine::ForgetOrder) -> bool {
-    !order.back && !order.dry_run
 }
 
 impl Searching {
@@ -475,18 +533,25 @@ impl Searching {
 
 impl Crawled {
     /// Notes that the crawl of the shard has carried out the order at a position, with all before
-    /// it.
+    /// it, or has passed it by for good.
     ///
     /// # Errors
     ///
-    /// What the disk says.
-    pub(in crate::cluster) fn passes(&self, order: u64) -> Result<(), engine::Error> {
+    /// What the engine says.
+    pub(in crate::cluster) fn passes(&self, order: u64) -> broker::Result<()> {
+        self.searches.read_on(order)?;
         let mut state = self.searches.state();
         if state.marks.lacking(self.shard, order - 1).is_empty() {
             state.marks.shards.insert(self.shard, order);
-            return self.searches.keep(&state.marks);
+            self.searches.keep_if_it_can(&state.marks);
         }
         Ok(())
+    }
+
+    /// Notes that the crawl could not carry an order out. The files are searched when the shard is
+    /// crawled here no more.
+    pub(in crate::cluster) fn fails(&self, error: &engine::Error) {
+        self.searches.fail(self.shard, error);
     }
 }
 
@@ -494,6 +559,13 @@ impl Drop for Crawled {
     fn drop(&mut self) {
         self.searches.state().crawled.remove(&self.shard);
         self.searches.changed();
+    }
+}
+
+impl Drop for Searched<'_> {
+    fn drop(&mut self) {
+        self.0.state().searched = None;
+        self.0.changed();
     }
 }
 

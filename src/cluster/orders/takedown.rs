@@ -52,12 +52,7 @@ pub struct TakenDown {
 
 impl From<ForgetDone> for TakenDown {
     fn from(done: ForgetDone) -> Self {
-        let mut unnamed = 0;
-        let mut named = |all: BTreeSet<String>| {
-            unnamed += all.len().saturating_sub(NAMED) as u64;
-            all.into_iter().take(NAMED).collect()
-        };
-        Self {
+        let all = Self {
             pages: done.pages,
             records: done.records,
             lines: done.lines,
@@ -65,18 +60,18 @@ impl From<ForgetDone> for TakenDown {
             refetched: done.refetched,
             back: done.back,
             files: done.files.len() as u64,
-            nowhere: named(done.nowhere),
-            handed_over: named(done.handed_over),
+            nowhere: done.nowhere,
+            handed_over: done.handed_over,
             elsewhere: done.elsewhere,
-            unnamed,
             ..Self::default()
-        }
+        };
+        all.bounded()
     }
 }
 
 impl TakenDown {
     /// Adds what came of the order elsewhere.
-    pub(in crate::cluster) fn add(&mut self, other: Self) {
+    pub(super) fn add(&mut self, other: Self) {
         self.pages += other.pages;
         self.records += other.records;
         self.lines += other.lines;
@@ -88,6 +83,17 @@ impl TakenDown {
         self.handed_over.extend(other.handed_over);
         self.elsewhere.extend(other.elsewhere);
         self.stale.extend(other.stale);
+    }
+
+    /// Names no more files than a row has room for.
+    fn bounded(mut self) -> Self {
+        for files in [&mut self.nowhere, &mut self.handed_over] {
+            while files.len() > NAMED {
+                files.pop_last();
+                self.unnamed += 1;
+            }
+        }
+        self
     }
 }
 
@@ -219,6 +225,27 @@ pub fn taken_down(
     Ok(found)
 }
 
+/// The row of the orders to forget something that shards have refused: by their rules, which are
+/// the same in all.
+const REFUSED: &str = "forgotten.refused";
+
+/// Notes that an order was refused, so that nobody searches files for it.
+///
+/// # Errors
+///
+/// What the engine says.
+pub(in crate::cluster) fn refuse(broker: &dyn Broker, order: u64) -> Result<()> {
+    let noted = change(broker, REFUSED, |refused: &mut BTreeSet<u64>| {
+        refused.insert(order)
+    });
+    noted.map(drop)
+}
+
+/// Returns the orders that were refused.
+pub(super) fn refused(broker: &dyn Broker) -> Result<BTreeSet<u64>> {
+    Ok(read(broker, REFUSED)?.1)
+}
+
 /// Says what came of an order in a shard, if the engine takes it.
 ///
 /// # Errors
@@ -256,7 +283,7 @@ pub(in crate::cluster) fn tell_searched(
         answers::tell(broker, &found_by(worker), *order, |known| {
             let mut all: TakenDown = known.unwrap_or_default();
             all.add(done.clone());
-            all
+            all.bounded()
         })?;
     }
     let now = Searched {

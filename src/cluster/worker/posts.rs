@@ -116,7 +116,8 @@ impl Worker {
                 Some(post) => post.seeds_through()?,
                 None => 0,
             };
-            let crawled = searches.begin(shard, through.max(seeds_from), &own)?;
+            let through = through.max(seeds_from);
+            let crawled = searches.begin(shard, through, &own, || crawl.close_files())?;
             if let Some(found) = crawl.put_back_lost(&lost)? {
                 tracing::warn!(
                     shard,

@@ -24,31 +24,29 @@ pub struct FileSearch {
     finder: Finder,
     selected: Selected,
     store: Arc<dyn Store>,
-    data: PathBuf,
+    events: Events,
     scratch: PathBuf,
     next: Option<ForgetCursor>,
     done: ForgetDone,
 }
 
 impl FileSearch {
-    /// Begins to search the directory `data` of a crawl with this secret. The directory `scratch`
-    /// is for what is found; what an interrupted search has left there is used.
+    /// Begins to search the directory `data` of a crawl with this secret, whose files nobody
+    /// writes. The directory `scratch` is for what is found; what an interrupted search had found
+    /// there is overwritten too. `events` are those of the directory, if they are open.
     ///
     /// # Errors
     ///
     /// What goes wrong on the disk.
-    pub fn begin<'a>(
-        data: &Path,
+    pub fn begin(
+        (data, events): (&Path, Option<Events>),
         scratch: &Path,
         (secret, options): (&Secret, &Options),
-        selections: impl IntoIterator<Item = &'a Selection>,
+        selection: &Selection,
     ) -> Result<Self, Error> {
         let store = open_scratch(scratch)?;
         let identity = Identity::new(options.canonicalizer.clone(), secret.clone());
-        let before = Forgetting::read(&*store)?.unwrap_or_default();
-        let all = selections
-            .into_iter()
-            .fold(before, |all, it| Forgetting::of(it, &identity).and(all));
+        let all = Forgetting::of(selection, &identity);
         let mut batch = Batch::new();
         batch.put(Table::Meta, keys::meta::SECRET, secret.as_bytes());
         batch.put(Table::Meta, keys::meta::FORGETTING, encode(&all));
@@ -59,7 +57,7 @@ impl FileSearch {
             finder: Finder::new(Arc::clone(&store), data, options)?.up_to(end),
             selected: Selected::new(all, identity),
             store,
-            data: data.to_owned(),
+            events: events.unwrap_or_else(|| Events::open(data, Clock::start().now())),
             scratch: scratch.to_owned(),
             next: Some(ForgetCursor::Log(Position::default())),
             done: ForgetDone::default(),
@@ -82,8 +80,7 @@ impl FileSearch {
         };
         let mut batch = Batch::new();
         match part.what {
-            What::End => Events::open(&self.data, Clock::start().now())
-                .forget(&|event| self.selected.is_told_by(event)),
+            What::End => (self.events).forget(&|event| self.selected.is_told_by(event)),
             What::Note(found) => found.put(&mut batch),
             What::Erased(keys) => {
                 for key in keys {

@@ -544,7 +544,7 @@ impl Left {
         let selection = order(&[NEAR], &[]).selection;
         let secret = crate::engine::open::read_secret(&*self.world.store()).unwrap();
         let with = (&secret, &self.world.options);
-        FileSearch::begin(&data, &self.scratch(), with, [&selection]).unwrap()
+        FileSearch::begin((&data, None), &self.scratch(), with, &selection).unwrap()
     }
 
     fn scratch(&self) -> std::path::PathBuf {
@@ -597,7 +597,8 @@ fn files_of_a_crawl_that_is_elsewhere_are_searched_without_its_rows() {
     let secret = crate::url::Secret::from_bytes([1; crate::url::Secret::LEN]);
     let selection = order(&[NEAR], &[]).selection;
     let with = (&secret, &left.world.options);
-    let search = FileSearch::begin(empty.path(), &left.scratch(), with, [&selection]).unwrap();
+    let search =
+        FileSearch::begin((empty.path(), None), &left.scratch(), with, &selection).unwrap();
     assert_eq!(left.run(search), ForgetDone::default());
 }
 

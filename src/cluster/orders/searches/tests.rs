@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::broker::Memory;
-use crate::cluster::orders::takedown::{searched_through, take_down};
+use crate::cluster::orders::takedown::{refuse, searched_through, take_down};
 use crate::engine::ForgetOrder;
 use crate::engine::testing::{COPY, ORIGINAL, World, options, three};
+use crate::frontier::Moment;
 
 /// A worker whose directory has shard 00, and the list of its crawl.
 struct Place {
@@ -69,7 +70,14 @@ impl Place {
     }
 
     fn begin(&self, through: u64) -> Crawled {
-        self.searches.begin(0, through, &StopHandle::new()).unwrap()
+        let close = || {
+            Ok(Events::open(
+                &self.directory.path().join("shards/00"),
+                Moment(0),
+            ))
+        };
+        let begun = self.searches.begin(0, through, &StopHandle::new(), close);
+        begun.unwrap()
     }
 
     fn told(&self) -> u64 {
@@ -85,7 +93,8 @@ fn searches(engine: &Memory, directory: &Path) -> Searches {
 
 fn hear(searches: &Searches, engine: &Memory, passed: u64) {
     let end = list::end(engine).unwrap();
-    searches.heard(end, &BTreeMap::from([(0, passed)]), BTreeSet::new());
+    let followed = Some(BTreeSet::new());
+    searches.heard(end, &BTreeMap::from([(0, passed)]), followed);
     searches.turn(end, &mut None).unwrap();
 }
 
@@ -103,6 +112,35 @@ fn files_are_searched_when_the_owner_of_the_shard_has_done_it() {
     // Another start knows that.
     let again = searches(&place.engine, place.directory.path());
     assert!(again.next(&BTreeSet::from([0])).is_none());
+}
+
+/// The innocent: a page that came back, in a directory that was crawled since; also where its files
+/// were not searched when that was due.
+#[test]
+fn what_came_back_is_searched_for_no_more() {
+    let place = Place::new();
+    let forget = place.order(false);
+    fs::write(place.directory.path().join(SCRATCH), "no directory").unwrap();
+    place.hear(forget);
+    let crawled = place.begin(forget);
+    let back = place.order(true);
+    crawled.passes(back).unwrap();
+    drop(crawled);
+    fs::remove_file(place.directory.path().join(SCRATCH)).unwrap();
+    place.searches.state().troubles.clear();
+    place.hear(back);
+    assert!(place.tells() && place.searches.are_over());
+    assert_eq!(place.told(), back);
+}
+
+#[test]
+fn what_was_refused_is_not_searched_for() {
+    let place = Place::new();
+    let at = place.order(false);
+    refuse(&place.engine, at).unwrap();
+    place.hear(at);
+    assert!(place.tells() && place.searches.are_over());
+    assert_eq!(place.told(), at);
 }
 
 /// The innocent: a page that came back, in a directory that was crawled since.
@@ -178,11 +216,15 @@ fn another_list_is_read_from_its_beginning() {
     place.engine.lose_all();
     list::create(&place.engine).unwrap();
     let at = place.order(false);
-    place.order(true);
-    place.order(true);
+    let seeds = ["http://a.example/", "http://b.example/"];
+    for seed in seeds {
+        list::add(&place.engine, [crate::url::parse(seed).unwrap().into()]).unwrap();
+    }
     assert!(at < through);
     place.searches.doubt();
-    place.hear(list::end(&place.engine).unwrap());
+    for _ in 0..2 {
+        place.hear(list::end(&place.engine).unwrap());
+    }
     assert!(!place.tells());
 }
 
@@ -195,8 +237,15 @@ fn what_cannot_be_searched_is_told_and_searched_later() {
     place.hear(at);
     assert!(place.tells() && place.told() < at);
     assert!(place.searches.are_over(), "nobody waits for it");
-    fs::remove_file(scratch).unwrap();
-    place.searches.state().trouble = None;
+    // Others are searched meanwhile.
+    fs::create_dir(place.directory.path().join("shards/01")).unwrap();
+    let passed = BTreeMap::from([(0, at), (1, at)]);
+    place.searches.heard(at, &passed, Some(BTreeSet::new()));
+    fs::remove_file(&scratch).unwrap();
+    place.searches.turn(at, &mut None).unwrap();
+    assert_eq!(place.searches.state().marks.shards, [(1, at)].into());
+    assert!(place.tells());
+    place.searches.state().troubles.clear();
     place.hear(at);
     assert!(!place.tells());
 }
