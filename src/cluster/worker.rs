@@ -358,8 +358,7 @@ impl Worker {
         self.searching.searches().doubt();
     }
 
-    /// Searches its files for what is to be forgotten, when the crawl is over: all shards have done
-    /// what the list says, and nobody waits for this worker.
+    /// Searches its files for what is to be forgotten, when the crawl is over.
     fn search_files(&self, stop: &StopHandle) {
         let searches = self.searching.searches();
         searches.end_following();
