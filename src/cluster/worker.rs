@@ -188,9 +188,8 @@ impl Worker {
         let path = options.directory.join("library");
         let filling = Filling::begin(&path, &library, Arc::clone(&broker));
         let filling = filling.map_err(|error| Error::Library(Box::new(error)))?;
-        let who = (&*options.name, &*options.directory);
-        let of = (&options.terms.secret, options.terms.seeds_from);
-        let searches = Searches::new(Arc::clone(&broker), who, of, &options.crawl);
+        let of = (&*options.name, &*options.directory);
+        let searches = Searches::new(Arc::clone(&broker), of, &options.terms, &options.crawl);
         let searches = searches.map_err(|source| NotTaken::Io {
             path: options.directory.clone(),
             source,

@@ -139,8 +139,8 @@ impl Listed {
                     return Ok(true);
                 }
                 Err(Error::Over(_)) => return Err(Trouble::Over),
-                // What cannot be done now cannot be done at the next start either. It is passed by,
-                // and the shard does not say that it is done.
+                // It is passed by, and the shard does not say that it is done: what cannot be done
+                // now would keep it from all that comes behind.
                 Err(error) => {
                     tracing::error!(shard, %error, "an order of the crawl is not carried out");
                     if let What::Forget(order, _) = &order.what {
@@ -152,9 +152,7 @@ impl Listed {
                             // What it had begun goes on at the next start.
                             self.crawled.fails(&error);
                         } else if !order.0.dry_run {
-                            if !order.0.back {
-                                takedown::refuse(broker, at)?;
-                            }
+                            takedown::refuse(broker, shard, at)?;
                             self.crawled.passes(at)?;
                         }
                         takedown::tell(broker, shard, at, &told)?;

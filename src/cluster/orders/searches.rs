@@ -7,6 +7,8 @@
 //! carried out, and what has not come back since. So a page that came back is never taken for what
 //! it was, however late files are searched.
 
+mod state;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
@@ -16,16 +18,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-
-use super::takedown::{TakenDown, refused, tell_searched};
+use super::takedown::{refused, tell_searched};
 use crate::broker::{self, Broker};
 use crate::cluster::kept;
 use crate::cluster::list::{self, Entry};
 use crate::cluster::log::log_of;
+use crate::cluster::terms::Terms;
 use crate::engine::{self, Events, FileSearch, ForgetDone, Options, StopHandle};
 use crate::frontier::Selection;
 use crate::url::{Identity, Secret};
+use state::{Known, Marks, State};
 
 /// Longest wait for something to do.
 const WAIT: Duration = Duration::from_millis(200);
@@ -39,61 +41,6 @@ const FILE: &str = "forgotten.json";
 /// Name of the directory in the worker's directory for what searches find.
 const SCRATCH: &str = "forgetting";
 
-/// What was searched, as the worker's directory keeps it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Marks {
-    /// The position up to which the list was read, and a number for what stood there.
-    read: u64,
-    stood: Option<u64>,
-    /// The positions of the orders in it to forget something, and to let it come back.
-    orders: Vec<u64>,
-    /// By shard, the position up to which the files of its directory were searched.
-    shards: BTreeMap<u16, u64>,
-}
-
-impl Marks {
-    /// Returns the orders up to a position for which the files of a shard were not searched.
-    fn lacking(&self, shard: u16, through: u64) -> Vec<u64> {
-        let mark = self.shards.get(&shard).copied().unwrap_or(0);
-        let orders = self.orders.iter().copied();
-        orders
-            .filter(|at| (mark + 1..=through).contains(at))
-            .collect()
-    }
-
-    /// Returns the position up to which these shards have nothing of what was to be forgotten, in a
-    /// list that begins behind a position.
-    fn through<'a>(&self, shards: impl Iterator<Item = &'a u16>, from: u64) -> u64 {
-        let first = |shard: &u16| self.lacking(*shard, u64::MAX).first().map(|at| at - 1);
-        let first = shards.filter_map(first).min();
-        first.unwrap_or_else(|| self.read.max(from))
-    }
-}
-
-#[derive(Default)]
-struct State {
-    marks: Marks,
-    /// Shards that are crawled here: their crawls carry orders out.
-    crawled: BTreeSet<u16>,
-    /// The shard whose files are searched at the moment.
-    searched: Option<u16>,
-    /// The end of the list.
-    end: u64,
-    /// Whether the list is the one of which `marks` tell.
-    is_sure: bool,
-    /// By shard, the position up to which its owner has done what the list says.
-    passed: BTreeMap<u16, u64>,
-    /// The shards that are followed here; `None` until that is known.
-    followed: Option<BTreeSet<u16>>,
-    /// What came of searches and is not told yet, by order.
-    done: BTreeMap<u64, TakenDown>,
-    /// Whether what was searched is told.
-    has_told: bool,
-    /// Why the files of shards cannot be searched, and since when that is known.
-    troubles: BTreeMap<u16, (String, Instant)>,
-    has_ended: bool,
-}
-
 /// Searches the files of a worker.
 #[derive(Clone)]
 pub(in crate::cluster) struct Searches {
@@ -103,7 +50,8 @@ pub(in crate::cluster) struct Searches {
     directory: PathBuf,
     secret: Secret,
     options: Arc<Options>,
-    /// Position behind which the list of this crawl begins.
+    /// Number of shards of the crawl, and the position behind which its list begins.
+    count: u16,
     from: u64,
 }
 
@@ -120,7 +68,7 @@ pub(in crate::cluster) struct Crawled {
 }
 
 /// While this is there, the files of a shard are searched, and its crawl does not begin.
-struct Searched<'a>(&'a Searches);
+struct Busy<'a>(&'a Searches);
 
 /// What is to be searched for, and up to which order that is.
 struct Sought {
@@ -129,11 +77,11 @@ struct Sought {
 }
 
 impl Searches {
-    /// Of the worker of this name, in its directory. `from` is where the list of its crawl begins.
+    /// Of the worker of this name, in its directory.
     pub(in crate::cluster) fn new(
         broker: Arc<dyn Broker>,
         (worker, directory): (&str, &Path),
-        (secret, from): (&Secret, u64),
+        terms: &Terms,
         options: &Options,
     ) -> io::Result<Self> {
         let marks: Option<Marks> = kept::read(&directory.join(FILE))?;
@@ -146,9 +94,10 @@ impl Searches {
             broker,
             worker: worker.to_owned(),
             directory: directory.to_owned(),
-            secret: secret.clone(),
+            secret: terms.secret.clone(),
             options: Arc::new(options.clone()),
-            from,
+            count: terms.shards,
+            from: terms.seeds_from,
         })
     }
 
@@ -181,6 +130,9 @@ impl Searches {
     ) {
         let mut state = self.state();
         state.end = end;
+        if state.list == Known::Another {
+            state.list = Known::Same;
+        }
         for (shard, through) in passed {
             let known = state.passed.entry(*shard).or_default();
             *known = (*known).max(*through);
@@ -203,7 +155,7 @@ impl Searches {
 
     /// Notes that the engine does not answer: it may come back with less than it had.
     pub(in crate::cluster) fn doubt(&self) {
-        self.state().is_sure = false;
+        self.state().list = Known::Nothing;
     }
 
     /// Whether nothing is left to search by what the list has, or nothing that can be.
@@ -215,63 +167,23 @@ impl Searches {
             lacking.is_empty() || state.troubles.contains_key(shard)
         };
         let has_read = state.marks.read.max(self.from) >= state.end;
-        state.has_told && has_read && shards.iter().all(is_over)
+        let is_done = has_read && shards.iter().all(is_over);
+        state.has_told && (is_done || state.list == Known::Another)
     }
 
-    /// Begins to crawl a shard that has done what the list says up to a position. What its files
-    /// lack of that is done first; `close` closes those that its crawl has opened, and returns its
-    /// events. If files cannot be searched, that is told, and the crawl goes on.
-    ///
-    /// # Errors
-    ///
-    /// What goes wrong with files as they are closed.
-    pub(in crate::cluster) fn begin(
-        &self,
-        shard: u16,
-        through: u64,
-        stop: &StopHandle,
-        close: impl FnOnce() -> Result<Events, engine::Error>,
-    ) -> Result<Crawled, engine::Error> {
+    /// Lets a shard be crawled here: from when this returns on, its files are left alone.
+    pub(in crate::cluster) fn leave(&self, shard: u16, stop: &StopHandle) -> Crawled {
         let mut state = self.state();
         state.crawled.insert(shard);
-        let crawled = Crawled {
-            searches: self.clone(),
-            shard,
-        };
         // It ends at its next step.
         while state.searched == Some(shard) && !stop.is_stopped() {
             state = self.wait(state, WAIT);
         }
         drop(state);
-        let sought = loop {
-            if stop.is_stopped() {
-                return Ok(crawled);
-            }
-            let read = self.read_on(through);
-            match read.and_then(|()| self.sought(shard, through)) {
-                Ok(sought) => break sought,
-                Err(error) => {
-                    tracing::debug!(%error, "the list is not read for the moment");
-                    thread::sleep(WAIT);
-                }
-            }
-        };
-        if !sought.orders.is_empty() {
-            let events = close()?;
-            let goes_on = || !stop.is_stopped();
-            if let Err(error) = self.search(shard, &sought, Some(events), &goes_on) {
-                self.fail(shard, &error);
-            }
-            return Ok(crawled);
+        Crawled {
+            searches: self.clone(),
+            shard,
         }
-        // What it has not done of the list is not done.
-        let mut state = self.state();
-        if state.marks.shards.get(&shard) != Some(&through) {
-            state.marks.shards.insert(shard, through);
-            self.keep_if_it_can(&state.marks);
-        }
-        drop(state);
-        Ok(crawled)
     }
 
     fn wait<'a>(&self, state: MutexGuard<'a, State>, most: Duration) -> MutexGuard<'a, State> {
@@ -299,7 +211,7 @@ impl Searches {
             if let Err(error) = turned {
                 tracing::debug!(%error, "takedowns are not heard of for the moment");
                 // It may come back with less than it had.
-                state.is_sure = false;
+                (state.list, state.has_told) = (Known::Nothing, false);
             }
             if !state.has_ended {
                 state = self.wait(state, WAIT);
@@ -313,15 +225,14 @@ impl Searches {
         self.read_on(end)?;
         let shards = self.shards();
         if let Some((shard, through)) = self.next(&shards) {
-            let _searched = Searched(self);
+            let _busy = Busy(self);
             let sought = self.sought(shard, through)?;
             let goes_on = || {
                 let state = self.state();
                 !state.has_ended && !state.crawled.contains(&shard)
             };
-            match self.search(shard, &sought, None, &goes_on) {
-                Ok(()) => drop(self.state().troubles.remove(&shard)),
-                Err(error) => self.fail(shard, &error),
+            if let Err(error) = self.search(shard, &sought, None, &goes_on) {
+                self.fail(shard, &error);
             }
         }
         let mut state = self.state();
@@ -342,7 +253,9 @@ impl Searches {
             *told = Some(now);
         }
         let mut state = self.state();
-        state.has_told = state.done.is_empty();
+        let through = state.marks.through(shards.iter(), self.from);
+        let is_same = told.as_ref().is_some_and(|(known, _)| *known == through);
+        state.has_told = is_same && state.done.is_empty();
         Ok(())
     }
 
@@ -378,7 +291,7 @@ impl Searches {
         let entries = fs::read_dir(self.directory.join("shards"));
         let names = entries.into_iter().flatten().flatten();
         let numbers = names.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        numbers.collect()
+        numbers.filter(|shard| *shard < self.count).collect()
     }
 
     /// Reads the list up to a position.
@@ -412,11 +325,11 @@ impl Searches {
     /// stands where it was read last, the engine had lost it, and positions say nothing of what was
     /// searched.
     fn recognize(&self) -> broker::Result<()> {
-        let (is_sure, read, stood) = {
+        let (known, read, stood) = {
             let state = self.state();
-            (state.is_sure, state.marks.read, state.marks.stood)
+            (state.list, state.marks.read, state.marks.stood)
         };
-        if is_sure {
+        if known != Known::Nothing {
             return Ok(());
         }
         let stands = match stood {
@@ -425,13 +338,16 @@ impl Searches {
         };
         let mut state = self.state();
         if state.marks.read == read {
-            if stands != stood {
+            state.list = match stands == stood {
+                true => Known::Same,
+                false => Known::Another,
+            };
+            if state.list == Known::Another {
                 tracing::warn!("the list of the crawl is another one: files are searched again");
                 state.marks = Marks::default();
                 state.passed.clear();
                 self.keep_if_it_can(&state.marks);
             }
-            state.is_sure = true;
         }
         Ok(())
     }
@@ -441,16 +357,20 @@ impl Searches {
     fn sought(&self, shard: u16, through: u64) -> broker::Result<Sought> {
         let orders = self.state().marks.lacking(shard, through);
         let mut selection = Selection::default();
+        if orders.is_empty() {
+            return Ok(Sought { orders, selection });
+        }
         let identity = Identity::new(self.options.canonicalizer.clone(), self.secret.clone());
-        let refused = match orders.is_empty() {
-            true => BTreeSet::new(),
-            false => refused(&*self.broker)?,
-        };
-        for at in &orders {
+        let refused = refused(&*self.broker, shard)?;
+        // The crawl may be further than is known here, and have fetched what has come back.
+        let later = self.state().marks.orders.clone().into_iter();
+        let later: Vec<u64> = later.filter(|at| *at > through).collect();
+        for at in orders.iter().chain(&later) {
             match list::after(&*self.broker, at - 1)? {
                 Some((found, Entry::Forget(order))) if found == *at => match order.back {
+                    _ if refused.contains(at) => {}
                     true => selection.take_out(&order.selection, &identity),
-                    false if refused.contains(at) => {}
+                    false if *at > through => {}
                     false => selection.add(order.selection),
                 },
                 _ => {
@@ -507,8 +427,7 @@ impl Searches {
             told.stale.extend(is_stale.then_some(shard));
         }
         state.done.entry(last).or_default().add(done.into());
-        state.has_told = false;
-        state.marks.shards.insert(shard, last);
+        state.moves(shard, last);
         self.keep_if_it_can(&state.marks);
         Ok(())
     }
@@ -532,6 +451,51 @@ impl Searching {
 }
 
 impl Crawled {
+    /// Searches the files of the shard for what its crawl, which has done what the list says up to
+    /// a position, had done elsewhere. `close` closes those that the crawl has opened, and returns
+    /// its events. If files cannot be searched, that is told, and the crawl goes on.
+    ///
+    /// # Errors
+    ///
+    /// What goes wrong with files as they are closed.
+    pub(in crate::cluster) fn catch_up(
+        &self,
+        through: u64,
+        stop: &StopHandle,
+        close: impl FnOnce() -> Result<Events, engine::Error>,
+    ) -> Result<(), engine::Error> {
+        let (searches, shard) = (&self.searches, self.shard);
+        let sought = loop {
+            if stop.is_stopped() {
+                return Ok(());
+            }
+            let read = searches.read_on(through);
+            match read.and_then(|()| searches.sought(shard, through)) {
+                Ok(sought) => break sought,
+                Err(error) => {
+                    tracing::debug!(%error, "the list is not read for the moment");
+                    thread::sleep(WAIT);
+                }
+            }
+        };
+        if sought.orders.is_empty() {
+            let mut state = searches.state();
+            state.troubles.remove(&shard);
+            if state.marks.shards.get(&shard) != Some(&through) {
+                // What it has not done of the list is not done.
+                state.moves(shard, through);
+                searches.keep_if_it_can(&state.marks);
+            }
+            return Ok(());
+        }
+        let events = close()?;
+        let goes_on = || !stop.is_stopped();
+        if let Err(error) = searches.search(shard, &sought, Some(events), &goes_on) {
+            searches.fail(shard, &error);
+        }
+        Ok(())
+    }
+
     /// Notes that the crawl of the shard has carried out the order at a position, with all before
     /// it, or has passed it by for good.
     ///
@@ -542,7 +506,7 @@ impl Crawled {
         self.searches.read_on(order)?;
         let mut state = self.searches.state();
         if state.marks.lacking(self.shard, order - 1).is_empty() {
-            state.marks.shards.insert(self.shard, order);
+            state.moves(self.shard, order);
             self.searches.keep_if_it_can(&state.marks);
         }
         Ok(())
@@ -562,7 +526,7 @@ impl Drop for Crawled {
     }
 }
 
-impl Drop for Searched<'_> {
+impl Drop for Busy<'_> {
     fn drop(&mut self) {
         self.0.state().searched = None;
         self.0.changed();

@@ -225,25 +225,28 @@ pub fn taken_down(
     Ok(found)
 }
 
-/// The row of the orders to forget something that shards have refused: by their rules, which are
-/// the same in all.
+/// The row of the orders that shards have refused: by order, the shards.
 const REFUSED: &str = "forgotten.refused";
 
-/// Notes that an order was refused, so that nobody searches files for it.
+/// Notes that a shard has refused an order, so that its files are not searched for that.
 ///
 /// # Errors
 ///
 /// What the engine says.
-pub(in crate::cluster) fn refuse(broker: &dyn Broker, order: u64) -> Result<()> {
-    let noted = change(broker, REFUSED, |refused: &mut BTreeSet<u64>| {
-        refused.insert(order)
+pub(in crate::cluster) fn refuse(broker: &dyn Broker, shard: u16, order: u64) -> Result<()> {
+    let noted = change(broker, REFUSED, |refused: &mut Refused| {
+        refused.entry(order).or_default().insert(shard)
     });
     noted.map(drop)
 }
 
-/// Returns the orders that were refused.
-pub(super) fn refused(broker: &dyn Broker) -> Result<BTreeSet<u64>> {
-    Ok(read(broker, REFUSED)?.1)
+type Refused = BTreeMap<u64, BTreeSet<u16>>;
+
+/// Returns the orders that a shard has refused.
+pub(super) fn refused(broker: &dyn Broker, shard: u16) -> Result<BTreeSet<u64>> {
+    let (_, refused) = read::<Refused>(broker, REFUSED)?;
+    let by = refused.into_iter().filter(|(_, by)| by.contains(&shard));
+    Ok(by.map(|(order, _)| order).collect())
 }
 
 /// Says what came of an order in a shard, if the engine takes it.

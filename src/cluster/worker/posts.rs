@@ -109,6 +109,7 @@ impl Worker {
         let opened = Arc::clone(&open);
         let work = move || {
             up_to_date(&own);
+            let crawled = searches.leave(shard, &own);
             let mut crawl = Crawl::open(&directory, options)?;
             Failpoint::reach(&mut failpoint, Step::Owned);
             let exchange = crawl.post();
@@ -117,7 +118,7 @@ impl Worker {
                 None => 0,
             };
             let through = through.max(seeds_from);
-            let crawled = searches.begin(shard, through, &own, || crawl.close_files())?;
+            crawled.catch_up(through, &own, || crawl.close_files())?;
             if let Some(found) = crawl.put_back_lost(&lost)? {
                 tracing::warn!(
                     shard,

@@ -159,7 +159,7 @@ fn without_urls(mut order: ForgetOrder, terms: &Terms) -> Result<ForgetOrder, Fa
 /// Whether it is done everywhere.
 fn is_done(found: &TakenDownSoFar) -> bool {
     let shards = [&found.busy, &found.unowned, &found.silent];
-    let workers = [&found.searching, &found.away, &found.unable];
+    let workers = [&found.searching, &found.away, &found.unable, &found.unknown];
     shards.iter().all(|it| it.is_empty())
         && workers.iter().all(|it| it.is_empty())
         && found.refused.is_empty()

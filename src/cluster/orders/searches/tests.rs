@@ -76,8 +76,11 @@ impl Place {
                 Moment(0),
             ))
         };
-        let begun = self.searches.begin(0, through, &StopHandle::new(), close);
-        begun.unwrap()
+        let crawled = self.searches.leave(0, &StopHandle::new());
+        crawled
+            .catch_up(through, &StopHandle::new(), close)
+            .unwrap();
+        crawled
     }
 
     fn told(&self) -> u64 {
@@ -87,8 +90,14 @@ impl Place {
 
 fn searches(engine: &Memory, directory: &Path) -> Searches {
     let broker = Arc::new(engine.connect());
-    let secret = Secret::from_bytes([7; Secret::LEN]);
-    Searches::new(broker, ("w1", directory), (&secret, 0), &options()).unwrap()
+    let terms = Terms {
+        shards: 4,
+        copies: 2,
+        secret: Secret::from_bytes([7; Secret::LEN]),
+        settings: BTreeMap::new(),
+        seeds_from: 0,
+    };
+    Searches::new(broker, ("w1", directory), &terms, &options()).unwrap()
 }
 
 fn hear(searches: &Searches, engine: &Memory, passed: u64) {
@@ -127,7 +136,9 @@ fn what_came_back_is_searched_for_no_more() {
     crawled.passes(back).unwrap();
     drop(crawled);
     fs::remove_file(place.directory.path().join(SCRATCH)).unwrap();
-    place.searches.state().troubles.clear();
+    assert!(!place.searches.state().troubles.is_empty());
+    drop(place.begin(back));
+    assert!(place.searches.state().troubles.is_empty());
     place.hear(back);
     assert!(place.tells() && place.searches.are_over());
     assert_eq!(place.told(), back);
@@ -137,10 +148,27 @@ fn what_came_back_is_searched_for_no_more() {
 fn what_was_refused_is_not_searched_for() {
     let place = Place::new();
     let at = place.order(false);
-    refuse(&place.engine, at).unwrap();
+    refuse(&place.engine, 0, at).unwrap();
     place.hear(at);
     assert!(place.tells() && place.searches.are_over());
     assert_eq!(place.told(), at);
+    // And where it was refused that something comes back, it goes.
+    let (at, back) = (place.order(false), place.order(true));
+    refuse(&place.engine, 1, at).unwrap();
+    refuse(&place.engine, 0, back).unwrap();
+    place.hear(back);
+    assert!(!place.tells());
+}
+
+/// The crawl has passed the order by which it came back, and nobody was told before it ended.
+#[test]
+fn what_has_come_back_behind_what_is_known_is_not_searched_for() {
+    let place = Place::new();
+    let forget = place.order(false);
+    let back = place.order(true);
+    place.searches.read_on(back).unwrap();
+    place.hear(forget);
+    assert!(place.tells());
 }
 
 /// The innocent: a page that came back, in a directory that was crawled since.
