@@ -363,8 +363,8 @@ impl Searches {
         let identity = Identity::new(self.options.canonicalizer.clone(), self.secret.clone());
         let refused = refused(&*self.broker, shard)?;
         // The crawl may be further than is known here, and have fetched what has come back.
-        let later = self.state().marks.orders.clone().into_iter();
-        let later: Vec<u64> = later.filter(|at| *at > through).collect();
+        let mut later = self.state().marks.orders.clone();
+        later.retain(|at| *at > through);
         for at in orders.iter().chain(&later) {
             match list::after(&*self.broker, at - 1)? {
                 Some((found, Entry::Forget(order))) if found == *at => match order.back {

@@ -102,7 +102,7 @@ fn keeper_of(store: &dyn Store, name: &str) -> Result<Option<String>, Error> {
         return Ok(None);
     }
     let keeper = OtherFiles::keeper_of(number);
-    let keepers = Keeper::read_all(store)?.into_iter();
-    let known = keepers.into_iter().find(|(number, _)| *number == keeper);
+    let mut keepers = Keeper::read_all(store)?.into_iter();
+    let known = keepers.find(|(number, _)| *number == keeper);
     Ok(known.map(|(_, it)| it.worker))
 }

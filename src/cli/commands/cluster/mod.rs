@@ -13,13 +13,14 @@ mod takedown;
 pub(in crate::cli::commands) mod target;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 
 use crate::broker::{Address, Broker};
 use crate::cli::Failure;
-use crate::cli::output::Screen;
+use crate::cli::output::{Screen, say};
 use crate::cluster::{Limits, Terms, terms};
 use crate::units::Size;
 use target::Target;
@@ -90,6 +91,33 @@ impl Target {
     /// Says what was wrong with the engine.
     fn explain(&self, error: crate::broker::Error) -> Failure {
         explain(&self.address(), error)
+    }
+}
+
+/// Looks again and again what has come of an order, until nobody is at it any more who can be
+/// waited for; `waits_for` names those that are. If it takes long, that is said once.
+fn outcome<T>(
+    look: impl Fn() -> Result<T, Failure>,
+    waits_for: impl Fn(&T) -> Option<String>,
+) -> Result<T, Failure> {
+    /// Time between two looks.
+    const LOOK: Duration = Duration::from_millis(300);
+    /// Time after which it is said that something is waited for.
+    const SILENCE: Duration = Duration::from_secs(5);
+    let start = Instant::now();
+    let mut has_said = false;
+    loop {
+        let now = look()?;
+        let Some(whom) = waits_for(&now) else {
+            return Ok(now);
+        };
+        if !has_said && start.elapsed() > SILENCE {
+            has_said = true;
+            say(&format!(
+                "waiting for {whom}; they go on if you interrupt this"
+            ));
+        }
+        thread::sleep(LOOK);
     }
 }
 

@@ -2,23 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Serialize;
 
-use super::{PATIENCE, Target};
+use super::{PATIENCE, Target, outcome};
 use crate::cli::commands::retry::{Which, in_words};
 use crate::cli::words::{count, shards};
 use crate::cli::{Failure, output};
 use crate::cluster::{self, RetriedSoFar};
-
-/// Time between two looks at what has come of it.
-const LOOK: Duration = Duration::from_millis(300);
-
-/// Time after which it is said that something is waited for.
-const SILENCE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -56,22 +48,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (broker, _) = target.find()?;
     let explain = |error| target.explain(error);
     let order = cluster::retry(&*broker, &arguments.which.filter()).map_err(explain)?;
-    let start = Instant::now();
-    let mut has_said = false;
-    let found = loop {
-        let now = cluster::retried(&broker, target.name(), order, PATIENCE).map_err(explain)?;
-        if now.busy.is_empty() {
-            break now;
-        }
-        if !has_said && start.elapsed() > SILENCE {
-            has_said = true;
-            output::say(&format!(
-                "waiting for {}; they go on if you interrupt this",
-                count(now.busy.len() as u64, "shard")
-            ));
-        }
-        thread::sleep(LOOK);
-    };
+    let look = || cluster::retried(&broker, target.name(), order, PATIENCE).map_err(explain);
+    let found = outcome(look, |now| {
+        let busy = now.busy.len() as u64;
+        (busy > 0).then(|| count(busy, "shard"))
+    })?;
     let said = Said {
         urls: &found.sum.urls,
         hosts: found.sum.hosts,

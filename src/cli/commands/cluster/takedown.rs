@@ -2,13 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Serialize;
 
-use super::{PATIENCE, Target};
+use super::{PATIENCE, Target, outcome};
 use crate::cli::commands::forget::{Which, in_words, nothing_named};
 use crate::cli::exit::Exit;
 use crate::cli::words::{count, shards};
@@ -17,12 +15,6 @@ use crate::cluster::{self, TakenDown, TakenDownSoFar, Terms};
 use crate::config;
 use crate::engine::{ForgetDone, ForgetOrder};
 use crate::url::Identity;
-
-/// Time between two looks at what has come of it.
-const LOOK: Duration = Duration::from_millis(300);
-
-/// Time after which it is said that something is waited for.
-const SILENCE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -123,20 +115,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let explain = |error| target.explain(error);
     let at = cluster::take_down(&*broker, &order).map_err(explain)?;
     let is_searched = !order.back && !order.dry_run;
-    let start = Instant::now();
-    let mut has_said = false;
-    let found = loop {
+    let look = || {
         let now = cluster::taken_down(&broker, target.name(), (at, is_searched), PATIENCE);
-        let now = now.map_err(explain)?;
-        if !now.goes_on() {
-            break now;
-        }
-        if !has_said && start.elapsed() > SILENCE {
-            has_said = true;
-            output::say(&waits_for(&now));
-        }
-        thread::sleep(LOOK);
+        now.map_err(explain)
     };
+    let found = outcome(look, |now| now.goes_on().then(|| at_it(now)))?;
     output::print_answer(&Said::of(&found), arguments.json, |_| words(&found, &order))?;
     match is_done(&found) {
         true => Ok(()),
@@ -175,7 +158,8 @@ fn later(found: &TakenDownSoFar) -> impl Iterator<Item = &str> {
         .map(String::as_str)
 }
 
-fn waits_for(now: &TakenDownSoFar) -> String {
+/// Those who are at it.
+fn at_it(now: &TakenDownSoFar) -> String {
     let mut what = Vec::new();
     if !now.busy.is_empty() {
         what.push(format!("shard {}", shards(&now.busy, ", ")));
@@ -184,8 +168,7 @@ fn waits_for(now: &TakenDownSoFar) -> String {
         let workers = now.searching.join(", ");
         what.push(format!("the files of {workers}"));
     }
-    let what = what.join(" and ");
-    format!("waiting for {what}; they go on if you interrupt this")
+    what.join(" and ")
 }
 
 fn words(found: &TakenDownSoFar, order: &ForgetOrder) -> String {

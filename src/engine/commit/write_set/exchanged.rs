@@ -56,10 +56,11 @@ impl Exchanged {
     /// Returns `true` if the page of a document of another shard is forgotten.
     pub(crate) fn forgets(&self, document: &Document, store: &dyn Store) -> store::Result<bool> {
         let forgotten = self.forgotten.load();
-        let Some(url) = url::parse(&document.url)
-            .ok()
-            .filter(|_| !forgotten.is_empty())
-        else {
+        // It is asked for each original that a page may repeat.
+        if forgotten.is_empty() {
+            return Ok(false);
+        }
+        let Ok(url) = url::parse(&document.url) else {
             return Ok(false);
         };
         let known = forgotten.of(&url, &[document.url_id], store)?;
