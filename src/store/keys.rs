@@ -81,6 +81,8 @@ pub mod meta {
     /// Position in the list of seeds of a crawl of several shards up to which this one has admitted
     /// them (a number).
     pub const SEEDS_THROUGH: &[u8] = b"seeds-through";
+    /// What the last entry of that list did that let something come back.
+    pub const BROUGHT_BACK: &[u8] = b"brought-back";
     /// Prefix of the originals of other shards that pages of this one repeat, by document (8
     /// bytes).
     pub const FOREIGN_ORIGINAL: &[u8] = b"foreign-original/";

@@ -50,6 +50,7 @@ impl Which {
             },
             back: self.undo,
             dry_run: self.dry_run,
+            entry: None,
         })
     }
 }

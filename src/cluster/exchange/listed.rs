@@ -110,7 +110,8 @@ impl Listed {
                 self.begin(at, What::Retry(filter, Retried::default(), None));
             }
             Some((at, Entry::Forget(order))) => {
-                let order = Box::new((order, ForgetDone::default()));
+                let entry = Some(at);
+                let order = Box::new((ForgetOrder { entry, ..order }, ForgetDone::default()));
                 self.begin(at, What::Forget(order, None));
             }
         }
@@ -155,7 +156,7 @@ impl Listed {
                             takedown::refuse(broker, shard, at)?;
                             self.crawled.passes(at)?;
                         }
-                        takedown::tell(broker, shard, at, &told)?;
+                        takedown::tell(broker, shard, (at, order.0.dry_run), &told)?;
                     }
                     return self.pass(at, post).await;
                 }
@@ -174,7 +175,7 @@ impl Listed {
                 if !order.dry_run {
                     self.crawled.passes(at)?;
                 }
-                takedown::tell(broker, shard, at, &done.clone().into())?;
+                takedown::tell(broker, shard, (at, order.dry_run), &done.clone().into())?;
                 let (pages, records) = (done.pages, done.records);
                 tracing::info!(shard, pages, records, "what was to be forgotten is");
             }

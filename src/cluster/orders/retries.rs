@@ -63,7 +63,8 @@ pub fn retried(
     Ok(found)
 }
 
-/// Says what came of an order in a shard, if the engine takes it.
+/// Says what came of an order in a shard, if the engine takes it. Of one that is carried out once
+/// more because the shard was interrupted between the deed and the word, it is what came of both.
 ///
 /// # Errors
 ///
@@ -74,5 +75,11 @@ pub(in crate::cluster) fn tell(
     order: u64,
     done: &Retried,
 ) -> Result<()> {
-    answers::tell(broker, &row_of(shard), order, |_| done.clone())
+    answers::tell(broker, &row_of(shard), order, |known: Option<Retried>| {
+        let mut all = done.clone();
+        if let Some(known) = known {
+            all.add(known);
+        }
+        all
+    })
 }

@@ -77,6 +77,8 @@ impl TakenDown {
         self.lines += other.lines;
         self.rehomed += other.rehomed;
         self.refetched += other.refetched;
+        // All are told the same.
+        self.back = self.back.max(other.back);
         self.files += other.files;
         self.unnamed += other.unnamed;
         self.nowhere.extend(other.nowhere);
@@ -191,8 +193,6 @@ pub fn taken_down(
                     }
                     None => found.done.push(shard.shard),
                 }
-                // All are told the same.
-                found.sum.back = found.sum.back.max(done.back);
                 found.sum.add(done);
             }
             None if shard.through >= order => found.silent.push(shard.shard),
@@ -249,7 +249,8 @@ pub(super) fn refused(broker: &dyn Broker, shard: u16) -> Result<BTreeSet<u64>> 
     Ok(by.map(|(order, _)| order).collect())
 }
 
-/// Says what came of an order in a shard, if the engine takes it.
+/// Says what came of an order in a shard, if the engine takes it. Of one that is carried out once
+/// more because the shard was interrupted between the deed and the word, it is what came of both.
 ///
 /// # Errors
 ///
@@ -257,10 +258,17 @@ pub(super) fn refused(broker: &dyn Broker, shard: u16) -> Result<BTreeSet<u64>> 
 pub(in crate::cluster) fn tell(
     broker: &dyn Broker,
     shard: u16,
-    order: u64,
+    (order, is_dry_run): (u64, bool),
     done: &TakenDown,
 ) -> Result<()> {
-    answers::tell(broker, &row_of_shard(shard), order, |_| done.clone())
+    answers::tell(broker, &row_of_shard(shard), order, |known| {
+        let mut all = done.clone();
+        // What is only counted is counted as a whole each time.
+        if let Some(known) = known.filter(|_| !is_dry_run) {
+            all.add(known);
+        }
+        all.bounded()
+    })
 }
 
 /// Returns how far a worker has said to have searched its files.
@@ -299,4 +307,34 @@ pub(in crate::cluster) fn tell_searched(
         is_new
     });
     told.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::broker::Memory;
+
+    #[test]
+    fn what_is_carried_out_once_more_is_counted_once() {
+        let engine = Memory::start(1_000);
+        let first = TakenDown {
+            pages: 2,
+            records: 3,
+            back: 1,
+            ..TakenDown::default()
+        };
+        let rest = TakenDown {
+            pages: 1,
+            back: 1,
+            ..TakenDown::default()
+        };
+        let told = |order| answer::<TakenDown>(&engine, &row_of_shard(3), order).unwrap();
+        for (order, is_dry_run) in [(7, false), (8, true)] {
+            tell(&engine, 3, (order, is_dry_run), &first).unwrap();
+            tell(&engine, 3, (order, is_dry_run), &rest).unwrap();
+        }
+        let sum = told(7).unwrap();
+        assert_eq!((sum.pages, sum.records, sum.back), (3, 3, 1));
+        assert_eq!(told(8).unwrap(), rest);
+    }
 }

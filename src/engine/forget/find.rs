@@ -7,7 +7,7 @@ use super::erase::erase;
 use super::lines::{Line, without};
 use super::orphans::Orphanage;
 use super::others::OtherRows;
-use super::part::{ForgetCursor, ForgetDone, ForgetOrder, ForgetPart, Found, What};
+use super::part::{BroughtBack, ForgetCursor, ForgetDone, ForgetOrder, ForgetPart, Found, What};
 use super::records::{files, note, note_captures, note_packed, note_repeat};
 use super::selected::{Erasure, Forgetting, Selected};
 use crate::archive::{self, RecordKind, WarcOptions};
@@ -15,7 +15,7 @@ use crate::engine::Options;
 use crate::engine::error::Error;
 use crate::engine::open::read_secret;
 use crate::engine::visit::Analysed;
-use crate::frontier::{Forgotten, Selection, ids_of};
+use crate::frontier::{Forgotten, ids_of};
 use crate::journal::{Acknowledged, LogError, LogReader, Position, RecordPlace};
 use crate::rows::cluster::Head;
 use crate::rows::{
@@ -101,7 +101,7 @@ impl Finder {
     fn first(&self, order: &ForgetOrder, done: &mut ForgetDone) -> Result<What, Error> {
         let selection = &order.selection;
         if order.back {
-            return self.back(selection, done);
+            return self.back(order, done);
         }
         done.next = Some(match order.dry_run {
             true => ForgetCursor::Log(Position::default()),
@@ -111,7 +111,14 @@ impl Finder {
     }
 
     /// What may come back must have been forgotten.
-    fn back(&self, selection: &Selection, done: &mut ForgetDone) -> Result<What, Error> {
+    fn back(&self, order: &ForgetOrder, done: &mut ForgetDone) -> Result<What, Error> {
+        if let Some(before) = self.brought_back()?
+            && order.entry == Some(before.entry)
+        {
+            done.back = before.back;
+            return Ok(What::Nothing);
+        }
+        let selection = &order.selection;
         let forgotten = Forgotten::read(&*self.store)?;
         if self.begun.is_some() {
             return Err(Error::Forget(
@@ -149,8 +156,16 @@ impl Finder {
                 }
             )));
         }
-        done.back = (selection.urls.len() + known) as u64;
-        Ok(What::Back(selection.clone()))
+        let back = (selection.urls.len() + known) as u64;
+        done.back = back;
+        let entry = order.entry.map(|entry| BroughtBack { entry, back });
+        Ok(What::Back(selection.clone(), entry))
+    }
+
+    fn brought_back(&self) -> Result<Option<BroughtBack>, Error> {
+        let row = self.store.get(Table::Meta, keys::meta::BROUGHT_BACK)?;
+        let row = row.map(|row| decode(Table::Meta, &row));
+        Ok(row.transpose()?)
     }
 
     fn at(

@@ -26,6 +26,19 @@ pub struct ForgetOrder {
     /// Set if it is counted only.
     #[serde(default)]
     pub dry_run: bool,
+    /// Its position in the list of a crawl of several shards, if it is from there. What is to come
+    /// back by one entry comes back once, also if the shard begins with the entry again.
+    #[serde(skip)]
+    pub entry: Option<u64>,
+}
+
+/// What the last entry of the list of a crawl did that let something come back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BroughtBack {
+    /// Its position in the list.
+    pub(crate) entry: u64,
+    /// Hosts and prefixes, and URLs, that may come back by it.
+    pub(crate) back: u64,
 }
 
 /// Where to continue.
@@ -121,8 +134,8 @@ pub struct ForgetPart {
 pub(crate) enum What {
     /// Nothing is admitted from now on that is selected.
     Begin(Selection),
-    /// What is selected may come back.
-    Back(Selection),
+    /// What is selected may come back, by this entry of a list if it is from one.
+    Back(Selection, Option<BroughtBack>),
     /// Documents leave the index, from this one on.
     Documents(DocumentId),
     /// What was found is written down.

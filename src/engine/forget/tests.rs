@@ -213,7 +213,18 @@ fn what_is_forgotten_is_not_taken_in_again_until_it_may() {
     };
     world.try_forget(&back(&[], &["b.example"])).unwrap_err();
     world.try_forget(&back(&[ORIGINAL], &[])).unwrap_err();
-    world.forget(&back(&[OTHER], &[]));
+    let entry = |order: &ForgetOrder, at| ForgetOrder {
+        entry: Some(at),
+        ..order.clone()
+    };
+    let undo = back(&[OTHER], &[]);
+    world.forget(&entry(&undo, 7));
+    assert_eq!(world.queued(), [OTHER.to_owned()].into());
+    // By an entry of a list it comes back once: whoever begins with the entry again is told so.
+    world.restart();
+    assert_eq!(world.forget(&entry(&undo, 7)).back, 1);
+    world.try_forget(&entry(&undo, 8)).unwrap_err();
+    world.try_forget(&undo).unwrap_err();
     assert_eq!(world.queued(), [OTHER.to_owned()].into());
     world.forget(&back(&[], &["a.example"]));
     world.restart();

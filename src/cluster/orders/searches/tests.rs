@@ -59,7 +59,7 @@ impl Place {
                 ..Selection::default()
             },
             back,
-            dry_run: false,
+            ..ForgetOrder::default()
         };
         take_down(&self.engine, &order).unwrap()
     }

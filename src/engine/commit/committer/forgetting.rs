@@ -8,7 +8,7 @@ use crate::dedup::DocumentId;
 use crate::engine::Error;
 use crate::engine::again::{file_gone, forget_robots_document, retire};
 use crate::engine::commit::write_set::WriteSet;
-use crate::engine::forget::part::{ForgetCursor, ForgetDone, ForgetPart, Found, What};
+use crate::engine::forget::part::{BroughtBack, ForgetCursor, ForgetDone, ForgetPart, Found, What};
 use crate::engine::forget::selected::{Forgetting, Selected, of_record};
 use crate::engine::visit::{Analysed, Receipt};
 use crate::fetch::FailureClass;
@@ -50,7 +50,7 @@ impl Takedown<'_> {
         let mut receipts = Vec::new();
         match part.what {
             What::Begin(selection) => self.begin(&selection)?,
-            What::Back(selection) => receipts = self.bring_back(&selection)?,
+            What::Back(selection, by) => receipts = self.bring_back(&selection, by)?,
             What::Documents(from) => done.next = Some(self.drop_documents(from)?),
             What::Note(found) => self.note(found)?,
             What::Orphans(orphans) => receipts = self.rehome(orphans, visits, done)?,
@@ -98,10 +98,14 @@ impl Takedown<'_> {
     }
 
     /// Lets what is selected come back: single URLs at once, others as they are linked again.
-    fn bring_back(&mut self, selection: &Selection) -> Result<Vec<Receipt>, Error> {
+    fn bring_back(
+        &mut self,
+        selection: &Selection,
+        by: Option<BroughtBack>,
+    ) -> Result<Vec<Receipt>, Error> {
         let mut forgotten = self.forgotten();
         forgotten.take_back(&selection.into());
-        let set = self.committer.collect(self.now, |judge, group| {
+        let mut set = self.committer.collect(self.now, |judge, group| {
             for url in selection.urls.iter().filter_map(|it| url::parse(it).ok()) {
                 for id in ids_of(&url, &judge.gate.identity) {
                     Forgotten::remove_url(id, &mut group.set.batch);
@@ -119,6 +123,10 @@ impl Takedown<'_> {
             group.set.end_receipt();
             Ok(())
         })?;
+        if let Some(by) = by {
+            set.batch
+                .put(Table::Meta, keys::meta::BROUGHT_BACK, encode(&by));
+        }
         self.write_with(set, forgotten)
     }
 
