@@ -51,6 +51,7 @@ pub use kept::{Called, NotTaken, worker_of};
 pub use list::add as add_seeds;
 pub use log::ShardLog;
 pub use membership::Times;
+pub use orders::Pending;
 pub use orders::retries::{RetriedSoFar, retried, retry};
 pub use orders::takedown::{TakenDown, TakenDownSoFar, take_down, taken_down};
 pub use restore::{Error as RestoreError, Restored, RestoredShard, enter, offer, restore};

@@ -165,7 +165,8 @@ fn a_command_that_hangs_is_killed_with_what_it_started() {
     world.close(1, 0);
     let started = world.place.path().join("started");
     let script = format!("sleep 1000 & echo $! > {}; wait", started.display());
-    world.start(&script, 1).finish();
+    // Long enough for a shell to begin.
+    world.start(&script, 10).finish();
     let told = world.last();
     assert!(told.error.contains("on_close_timeout"), "{told:?}");
     let id = fs::read_to_string(started).unwrap();

@@ -369,7 +369,8 @@ pub(crate) fn a_person_creates_watches_and_steers_a_cluster() {
     let world = World::new(0xface);
     let directory = tempfile::tempdir().expect("there is a directory for temporary files");
     let settings = directory.path().join("settings.toml");
-    let patient = format!("{SETTINGS}[politeness]\ndelay = \"20ms\"\n");
+    // Slow enough for several commands to be given before it is over.
+    let patient = format!("{SETTINGS}[politeness]\ndelay = \"200ms\"\n");
     fs::write(&settings, patient).expect("the directory is ours");
     let file = settings.to_str().expect("temporary paths are ASCII");
     let tell = |command: &[&str], arguments: &[&str]| cluster(&world, command, arguments);

@@ -1,6 +1,7 @@
 //! What is sent, judged from the servers' and the proxies' side: header fields, credentials,
 //! cookies; and that the record of it is what was sent.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
@@ -548,7 +549,10 @@ fn a_host_that_is_silent_once_is_crawled_whole() {
     let web = Web::start(vec![site]);
     let config = "[fetch]\nhead_timeout = \"2s\"\n[politeness]\nbackoff = \"1ms\"\n";
     Place::new().crawl_by(config, &[&web.url(0, "/"), "--delay", "0s"]);
-    assert_eq!(web.requests().len(), 5, "robots.txt twice and three pages");
+    // On a busy machine it may be silent for that long once more.
+    let pages: BTreeSet<String> = web.asked(0).into_iter().collect();
+    assert_eq!(pages, ["/", "/a", "/b"].map(str::to_owned).into());
+    assert!(web.requests().len() >= 5, "robots.txt twice");
 }
 
 /// A host that floods the crawler with what is no answer is left alone after two requests; a good
@@ -578,7 +582,9 @@ fn a_host_that_floods_costs_only_itself() {
     let bad = format!("http://{address}/");
     let config = "[fetch]\nhead_timeout = \"500ms\"\n[politeness]\nbackoff = \"1ms\"\n";
     crawl.crawl_with_losses(config, &[&web.url(0, "/"), &bad, "--delay", "0s"]);
-    assert_eq!(web.requests().len(), 42, "robots.txt and all pages");
+    // An answer of half a second's age is asked for once more.
+    let asked: BTreeSet<String> = web.asked(0).into_iter().collect();
+    assert_eq!(asked.len(), 41, "all pages");
     let made = connections.load(std::sync::atomic::Ordering::Relaxed);
     assert_eq!(made, 2, "its robots.txt, twice");
     let lines = crawl.log();

@@ -201,7 +201,8 @@ fn who_follows_events_goes_on_behind_a_kill_and_a_stop() {
     let console = console.expect("it runs");
     // Each was told once, and nothing was missed.
     let all: Vec<Value> = console.follow("/api/v1/events").collect();
-    assert_eq!(told, all);
+    // What the crawl does meanwhile may come behind.
+    assert_eq!(told[..], all[..told.len().min(all.len())]);
     let ours = ["pause", "resume"];
     let kinds = told.iter().map(|it| text(it, "kind"));
     let kinds: Vec<&str> = kinds.filter(|it| ours.contains(it)).collect();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use gleaner::broker::{Broker, Memory};
 use gleaner::cluster::{
-    Going, Limits, RestoreError, ShardLog, enter, forget_worker, offer, restore,
+    Going, Limits, RestoreError, ShardLog, ShardNow, enter, forget_worker, offer, restore,
 };
 use gleaner::dedup::shard_of;
 use gleaner::engine::{
@@ -229,6 +229,13 @@ fn a_worker_that_comes_late_copies_what_the_logs_lack() {
         engine.trim(shard, end).expect("it can be trimmed");
     }
     let late = start("late");
+    // One that leaves waits half a minute for others to have copies, and no longer.
+    late.sees(|now| {
+        let has_all = |shard: &ShardNow| shard.copies.iter().any(|copy| copy.worker == "late");
+        now.shards
+            .iter()
+            .all(|it| it.owner.as_deref() == Some("late") || has_all(it))
+    });
     early.stop.stop();
     early.end();
     web.release();

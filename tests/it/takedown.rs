@@ -159,12 +159,15 @@ fn a_page_is_gone_from_all_workers_and_what_rests_on_it_stays() {
     let asked = order(&web);
     let at = take_down(&*cluster.broker(), &asked).expect("it answers");
     let now = wait(&cluster, (at, true), |_| true);
-    assert_eq!(now.unowned.len(), usize::from(SHARDS), "{now:#?}");
+    assert_eq!(now.pending.unowned.len(), usize::from(SHARDS), "{now:#?}");
     let b = cluster.start_by("b", HASTY);
     let now = wait(&cluster, (at, true), |now| {
-        now.unowned.is_empty() && now.away == ["a"]
+        now.pending.unowned.is_empty() && now.away == ["a"]
     });
-    assert!(now.refused.is_empty() && now.silent.is_empty(), "{now:#?}");
+    assert!(
+        now.refused.is_empty() && now.pending.silent.is_empty(),
+        "{now:#?}"
+    );
     assert_eq!(now.sum.pages, 1, "{now:#?}");
     // Pages that repeated it, in its shard and in others.
     let repeated = now.sum.rehomed + now.sum.refetched;

@@ -11,4 +11,5 @@ pub(super) mod searches;
 mod standing;
 pub(super) mod takedown;
 
+pub use standing::Pending;
 pub(super) use standing::passed;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::answers::{self, answer};
-use super::standing::standing;
+use super::standing::{Pending, standing};
 use crate::broker::{Broker, Result};
 use crate::cluster::list::{self, Entry};
 use crate::engine::{Retried, RetryFilter};
@@ -16,13 +16,8 @@ use crate::engine::{Retried, RetryFilter};
 pub struct RetriedSoFar {
     /// What was put back, in all shards that are done.
     pub sum: Retried,
-    /// The shards that have an owner and are not done.
-    pub busy: Vec<u16>,
-    /// Those that have no owner, or whose crawl is stopped: they will do it when they are crawled.
-    pub unowned: Vec<u16>,
-    /// Those that have passed the order by, and do not say what came of it: it was too long ago, or
-    /// the engine has lost it, or their owners are of a version that knows no such orders.
-    pub silent: Vec<u16>,
+    /// The shards that do not say so.
+    pub pending: Pending,
 }
 
 fn row_of(shard: u16) -> String {
@@ -55,9 +50,7 @@ pub fn retried(
     for shard in standing(broker, name, patience)?.shards {
         match answer(&**broker, &row_of(shard.shard), order)? {
             Some(done) => found.sum.add(done),
-            None if shard.through >= order => found.silent.push(shard.shard),
-            None if shard.is_owned => found.busy.push(shard.shard),
-            None => found.unowned.push(shard.shard),
+            None => found.pending.add(&shard, order),
         }
     }
     Ok(found)

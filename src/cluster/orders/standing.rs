@@ -17,6 +17,37 @@ pub(in crate::cluster) struct ListedThrough {
     pub(in crate::cluster) through: u64,
 }
 
+/// The shards that do not say what came of an order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pending {
+    /// Those that have an owner and are not done.
+    pub busy: Vec<u16>,
+    /// Those that have no owner, or whose crawl is stopped: they will do it when they are crawled.
+    pub unowned: Vec<u16>,
+    /// Those that have passed the order by: it was too long ago, or the engine has lost what they
+    /// said, or their owners are of a version that knows no such orders.
+    pub silent: Vec<u16>,
+}
+
+impl Pending {
+    /// Adds a shard that does not say what came of an order.
+    pub(super) fn add(&mut self, shard: &ListedThrough, order: u64) {
+        let which = match () {
+            () if shard.through >= order => &mut self.silent,
+            () if shard.is_owned => &mut self.busy,
+            () => &mut self.unowned,
+        };
+        which.push(shard.shard);
+    }
+
+    /// Whether all say what came of it.
+    pub fn is_empty(&self) -> bool {
+        [&self.busy, &self.unowned, &self.silent]
+            .iter()
+            .all(|it| it.is_empty())
+    }
+}
+
 /// Who carries out what the list of the crawl says.
 pub(in crate::cluster) struct Standing {
     /// How far each shard is, by number.

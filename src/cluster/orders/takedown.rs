@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::answers::{self, answer};
-use super::standing::{Standing, standing};
+use super::standing::{Pending, Standing, standing};
 use crate::broker::{Broker, Result};
 use crate::cluster::list::{self, Entry};
 use crate::cluster::rows::{change, read};
@@ -108,12 +108,8 @@ pub struct TakenDownSoFar {
     pub done: Vec<u16>,
     /// Why shards have not carried it out, by what they say.
     pub refused: BTreeMap<String, Vec<u16>>,
-    /// The shards that have an owner and are not done.
-    pub busy: Vec<u16>,
-    /// Those that have no owner, or whose crawl is stopped: they will do it when they are crawled.
-    pub unowned: Vec<u16>,
-    /// Those that have passed the order by, and do not say what came of it.
-    pub silent: Vec<u16>,
+    /// The shards that do not say so.
+    pub pending: Pending,
     /// The workers that search their files.
     pub searching: Vec<String>,
     /// Those that are not there: they will search their files when they are.
@@ -133,7 +129,8 @@ impl TakenDownSoFar {
     /// Whether somebody is at it who can be waited for.
     pub fn goes_on(&self) -> bool {
         // Files are searched for what the owners of shards have carried out.
-        !self.busy.is_empty() || !self.searching.is_empty() && self.unowned.is_empty()
+        !self.pending.busy.is_empty()
+            || !self.searching.is_empty() && self.pending.unowned.is_empty()
     }
 }
 
@@ -195,9 +192,7 @@ pub fn taken_down(
                 }
                 found.sum.add(done);
             }
-            None if shard.through >= order => found.silent.push(shard.shard),
-            None if shard.is_owned => found.busy.push(shard.shard),
-            None => found.unowned.push(shard.shard),
+            None => found.pending.add(&shard, order),
         }
     }
     for (worker, is_alive) in workers.iter().filter(|_| is_searched) {

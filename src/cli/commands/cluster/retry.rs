@@ -50,14 +50,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let order = cluster::retry(&*broker, &arguments.which.filter()).map_err(explain)?;
     let look = || cluster::retried(&broker, target.name(), order, PATIENCE).map_err(explain);
     let found = outcome(look, |now| {
-        let busy = now.busy.len() as u64;
+        let busy = now.pending.busy.len() as u64;
         (busy > 0).then(|| count(busy, "shard"))
     })?;
     let said = Said {
         urls: &found.sum.urls,
         hosts: found.sum.hosts,
-        unowned: &found.unowned,
-        silent: &found.silent,
+        unowned: &found.pending.unowned,
+        silent: &found.pending.silent,
     };
     let in_words = |_: &Said<'_>| words(&found);
     Ok(output::print_answer(&said, arguments.json, in_words)?)
@@ -65,19 +65,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn words(found: &RetriedSoFar) -> String {
     let mut text = in_words(&found.sum);
-    if !found.unowned.is_empty() {
+    if !found.pending.unowned.is_empty() {
         let _ = writeln!(
             text,
             "shard {} will when it has an owner",
-            shards(&found.unowned, ", ")
+            shards(&found.pending.unowned, ", ")
         );
     }
-    if !found.silent.is_empty() {
+    if !found.pending.silent.is_empty() {
         let _ = writeln!(
             text,
             "shard {} does not say what came of it: `gleaner cluster status` shows whether workers \
              are of one version",
-            shards(&found.silent, ", ")
+            shards(&found.pending.silent, ", ")
         );
     }
     text
@@ -100,7 +100,7 @@ mod tests {
             ..RetriedSoFar::default()
         };
         assert_eq!(words(&found), "requeued 3 URLs (3 dns)\n");
-        found.unowned = vec![2, 11];
+        found.pending.unowned = vec![2, 11];
         assert_eq!(
             words(&found),
             "requeued 3 URLs (3 dns)\nshard 02, 11 will when it has an owner\n"

@@ -93,8 +93,8 @@ impl<'a> Said<'a> {
             unnamed: sum.unnamed,
             done: &found.done,
             refused: &found.refused,
-            unowned: &found.unowned,
-            silent: &found.silent,
+            unowned: &found.pending.unowned,
+            silent: &found.pending.silent,
             away: later(found).collect(),
             troubled: &found.troubled,
             unable: &found.unable,
@@ -141,9 +141,8 @@ fn without_urls(mut order: ForgetOrder, terms: &Terms) -> Result<ForgetOrder, Fa
 
 /// Whether it is done everywhere.
 fn is_done(found: &TakenDownSoFar) -> bool {
-    let shards = [&found.busy, &found.unowned, &found.silent];
     let workers = [&found.searching, &found.away, &found.unable, &found.unknown];
-    shards.iter().all(|it| it.is_empty())
+    found.pending.is_empty()
         && workers.iter().all(|it| it.is_empty())
         && found.refused.is_empty()
         && found.troubled.is_empty()
@@ -161,8 +160,8 @@ fn later(found: &TakenDownSoFar) -> impl Iterator<Item = &str> {
 /// Those who are at it.
 fn at_it(now: &TakenDownSoFar) -> String {
     let mut what = Vec::new();
-    if !now.busy.is_empty() {
-        what.push(format!("shard {}", shards(&now.busy, ", ")));
+    if !now.pending.busy.is_empty() {
+        what.push(format!("shard {}", shards(&now.pending.busy, ", ")));
     }
     if !now.searching.is_empty() {
         let workers = now.searching.join(", ");
@@ -221,21 +220,21 @@ fn words(found: &TakenDownSoFar, order: &ForgetOrder) -> String {
         numbers => format!("shard {}", shards(numbers, ", ")),
     };
     say(
-        &of_shards(&found.unowned),
-        match found.done.is_empty() && found.silent.is_empty() {
+        &of_shards(&found.pending.unowned),
+        match found.done.is_empty() && found.pending.silent.is_empty() {
             true => "will when it has an owner: start workers",
             false => "will when it has an owner",
         },
     );
     say(
-        &of_shards(&found.silent),
+        &of_shards(&found.pending.silent),
         "does not say what came of it: `gleaner cluster status` shows whether workers are of one \
          version",
     );
     let names: Vec<&str> = later(found).collect();
     say(
         &names.join(", "),
-        match found.unowned.is_empty() {
+        match found.pending.unowned.is_empty() {
             true => "will search the files of before when it is back",
             false => "will search the files of before when the shards have done it",
         },
@@ -269,12 +268,16 @@ fn words(found: &TakenDownSoFar, order: &ForgetOrder) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::Pending;
 
     #[test]
     fn who_has_not_done_it_is_named() {
         let order = ForgetOrder::default();
         let mut found = TakenDownSoFar {
-            unowned: vec![2, 11],
+            pending: Pending {
+                unowned: vec![2, 11],
+                ..Pending::default()
+            },
             searching: vec!["w1".to_owned()],
             away: vec!["w2".to_owned()],
             ..TakenDownSoFar::default()
@@ -285,7 +288,7 @@ mod tests {
             "shard 02, 11 will when it has an owner: start workers\n\
              w2, w1 will search the files of before when the shards have done it\n"
         );
-        found.unowned.clear();
+        found.pending.unowned.clear();
         assert!(found.goes_on());
         found.searching.clear();
         found.done = vec![2, 11];
