@@ -21,7 +21,7 @@ const HUBS: usize = 150;
 const LINKS: usize = 400;
 
 /// Characters of a URL that is linked.
-const LENGTH: usize = 1_000;
+const LENGTH: usize = 800;
 
 /// Small pages fetched after those that link.
 const AFTER: usize = 40;
@@ -143,8 +143,8 @@ fn peak_of_corpus(documents: usize) -> usize {
 
 #[test]
 fn the_memory_of_a_corpus_is_that_of_its_index() {
-    // Enough to fill what is worked on at once; then four times as much, 100 MB more.
-    let (few, many) = (peak_of_corpus(80), peak_of_corpus(320));
+    // Enough to fill what is worked on at once; then 48 MB more.
+    let (few, many) = (peak_of_corpus(80), peak_of_corpus(200));
     let grown = many.saturating_sub(few);
     println!("{few} bytes, then {many}");
     assert!(grown < 10 << 20, "{few} bytes, then {many}");
