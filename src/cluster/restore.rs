@@ -20,8 +20,9 @@ use super::wanted::{Going, Heard, Limits};
 use crate::broker::{self, Broker};
 use crate::engine::{self, DataDirectory, DirectoryError, StopHandle, open_store};
 use crate::frontier::Shards;
+use crate::rows::listed_seen;
 use crate::store::copy::Origin;
-use crate::store::{self, Store, Table, decode, keys};
+use crate::store::{self, Store, Table, keys};
 
 /// The row of what the directories of workers have, until the crawl is restored.
 const OFFERS: &str = "offers";
@@ -336,12 +337,11 @@ fn read_copy(store: &dyn Store) -> store::Result<Option<Found>> {
     let Some(origin) = Origin::of(store)? else {
         return Ok(None);
     };
-    let seeds_through = store.get(Table::Meta, keys::meta::SEEDS_THROUGH)?;
-    let seeds_through = seeds_through.map(|row| decode(Table::Meta, &row));
     Ok(Some(Found {
         shards: Shards::read(store)?,
         secret,
-        seeds_through: seeds_through.transpose()?.unwrap_or_default(),
+        // Positions are never given twice: one that was begun says what came of it.
+        seeds_through: listed_seen(store)?,
         offered: Offered {
             epoch: origin.epoch,
             commit: origin.number,

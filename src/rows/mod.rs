@@ -40,7 +40,7 @@ pub use page_record::{Duplicate, Fate, Judgement, PageRecord, Revisit};
 pub use rank::{Claim, Merits, Rank};
 pub use saved::{SavedBytes, add_saved, count_saved, saved_by, saved_bytes};
 pub use sent::{Sent, SentLink, SentOrigin, SentSeed, foreign_page};
-pub use shards::{ForeignOriginal, Keeper, Raced};
+pub use shards::{BroughtBack, ForeignOriginal, Keeper, Raced, listed_seen, listed_through};
 pub use tally::{Named, Tally};
 pub use visit_verdict::VisitVerdict;
 

@@ -13,7 +13,8 @@ use crate::engine::library::{Bulletin, Library, waiting_notices};
 use crate::engine::messages::{Over, SeedsAdded};
 use crate::engine::ring::control::{Command, Commands};
 use crate::frontier::{Seed, Shards};
-use crate::store::{Store, Table, decode, keys};
+use crate::rows::listed_through;
+use crate::store::Store;
 
 /// The post of a shard whose crawl runs, or is about to. Cheap to clone.
 #[derive(Clone)]
@@ -69,9 +70,7 @@ impl Post {
     /// says; 0 if it has read none of it. Reads the store, so it blocks.
     pub fn seeds_through(&self) -> Result<u64, Error> {
         let store = self.store.upgrade().ok_or(Over)?;
-        let row = store.get(Table::Meta, keys::meta::SEEDS_THROUGH)?;
-        let row = row.map(|row| decode(Table::Meta, &row)).transpose()?;
-        Ok(row.unwrap_or_default())
+        Ok(listed_through(&*store)?)
     }
 
     /// Admits seeds of the list of the crawl, of which the last is at `position`; all shards are

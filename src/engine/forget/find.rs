@@ -7,7 +7,7 @@ use super::erase::erase;
 use super::lines::{Line, without};
 use super::orphans::Orphanage;
 use super::others::OtherRows;
-use super::part::{BroughtBack, ForgetCursor, ForgetDone, ForgetOrder, ForgetPart, Found, What};
+use super::part::{ForgetCursor, ForgetDone, ForgetOrder, ForgetPart, Found, What};
 use super::records::{files, note, note_captures, note_packed, note_repeat};
 use super::selected::{Erasure, Forgetting, Selected};
 use crate::archive::{self, RecordKind, WarcOptions};
@@ -19,7 +19,8 @@ use crate::frontier::{Forgotten, ids_of};
 use crate::journal::{Acknowledged, LogError, LogReader, Position, RecordPlace};
 use crate::rows::cluster::Head;
 use crate::rows::{
-    ArchiveNames, DiskState, EARLIER, Fate, Judgement, KEPT, Likeness, LogTail, PAGES, PageRecord,
+    ArchiveNames, BroughtBack, DiskState, EARLIER, Fate, Judgement, KEPT, Likeness, LogTail, PAGES,
+    PageRecord,
 };
 use crate::store::{Store, Table, decode, keys};
 use crate::url::{self, Identity};
@@ -112,7 +113,7 @@ impl Finder {
 
     /// What may come back must have been forgotten.
     fn back(&self, order: &ForgetOrder, done: &mut ForgetDone) -> Result<What, Error> {
-        if let Some(before) = self.brought_back()?
+        if let Some(before) = BroughtBack::read(&*self.store)?
             && order.entry == Some(before.entry)
         {
             done.back = before.back;
@@ -160,12 +161,6 @@ impl Finder {
         done.back = back;
         let entry = order.entry.map(|entry| BroughtBack { entry, back });
         Ok(What::Back(selection.clone(), entry))
-    }
-
-    fn brought_back(&self) -> Result<Option<BroughtBack>, Error> {
-        let row = self.store.get(Table::Meta, keys::meta::BROUGHT_BACK)?;
-        let row = row.map(|row| decode(Table::Meta, &row));
-        Ok(row.transpose()?)
     }
 
     fn at(

@@ -11,7 +11,7 @@ use crate::dedup::DocumentId;
 use crate::engine::error::Error;
 use crate::frontier::{Forgotten, MAX_RULES, Selection};
 use crate::journal::Position;
-use crate::rows::PageRecord;
+use crate::rows::{BroughtBack, PageRecord};
 use crate::store::{Batch, Table, keys};
 use crate::url::UrlId;
 
@@ -30,15 +30,6 @@ pub struct ForgetOrder {
     /// back by one entry comes back once, also if the shard begins with the entry again.
     #[serde(skip)]
     pub entry: Option<u64>,
-}
-
-/// What the last entry of the list of a crawl did that let something come back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct BroughtBack {
-    /// Its position in the list.
-    pub(crate) entry: u64,
-    /// Hosts and prefixes, and URLs, that may come back by it.
-    pub(crate) back: u64,
 }
 
 /// Where to continue.

@@ -2,6 +2,8 @@
 
 mod foreign;
 mod keepers;
+mod listed;
 
 pub use foreign::{ForeignOriginal, Raced};
 pub use keepers::Keeper;
+pub use listed::{BroughtBack, listed_seen, listed_through};

@@ -8,14 +8,14 @@ use crate::dedup::DocumentId;
 use crate::engine::Error;
 use crate::engine::again::{file_gone, forget_robots_document, retire};
 use crate::engine::commit::write_set::WriteSet;
-use crate::engine::forget::part::{BroughtBack, ForgetCursor, ForgetDone, ForgetPart, Found, What};
+use crate::engine::forget::part::{ForgetCursor, ForgetDone, ForgetPart, Found, What};
 use crate::engine::forget::selected::{Forgetting, Selected, of_record};
 use crate::engine::visit::{Analysed, Receipt};
 use crate::fetch::FailureClass;
 use crate::frontier::{Forgotten, Moment, Purpose, QueuedUrl, Selection, ids_of};
 use crate::journal::Position;
 use crate::learn::Ledger;
-use crate::rows::{Counters, Fate, Judgement, LeftOut, PageRecord, VisitVerdict};
+use crate::rows::{BroughtBack, Counters, Fate, Judgement, LeftOut, PageRecord, VisitVerdict};
 use crate::store::{Table, decode, encode, for_each, keys};
 use crate::url::{self, HostKey, UrlId};
 
@@ -124,8 +124,7 @@ impl Takedown<'_> {
             Ok(())
         })?;
         if let Some(by) = by {
-            set.batch
-                .put(Table::Meta, keys::meta::BROUGHT_BACK, encode(&by));
+            by.put(&mut set.batch);
         }
         self.write_with(set, forgotten)
     }
