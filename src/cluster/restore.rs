@@ -18,9 +18,8 @@ use super::rows::{self, Owner, change, patiently, put, read};
 use super::terms::{self, Creation, Terms};
 use super::wanted::{Going, Heard, Limits};
 use crate::broker::{self, Broker};
-use crate::engine::{self, DataDirectory, DirectoryError, StopHandle, open_store};
+use crate::engine::{self, DataDirectory, DirectoryError, StopHandle, listed_seen, open_store};
 use crate::frontier::Shards;
-use crate::rows::listed_seen;
 use crate::store::copy::Origin;
 use crate::store::{self, Store, Table, keys};
 

@@ -92,6 +92,7 @@ pub use crate::journal::{
     Bodies, BodyError, BodyPlace, Content, Digests, LogError, LogLine, PageGroup, PageLine,
     Position, ReadText, RecordPlace, Texts,
 };
+pub(crate) use crate::rows::listed_seen;
 pub use crate::rows::{
     Compared, Counters, Duplicate, Fate, Judgement, LostSeed, PageRecord, Rank, Tally, VisitVerdict,
 };
