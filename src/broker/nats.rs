@@ -42,6 +42,15 @@ pub const LEAST_VERSION: (u64, u64, u64) = (2, 10, 26);
 /// leader died; a request that waits for that is made again.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Time without a word from the server after which it is asked whether it is there; after three
+/// times as long without an answer, another one is connected to. A machine that lost its power or
+/// its cable closes no connection. Together with [`CONNECT`] that is less than the time after which
+/// a worker that says nothing is dead.
+const SILENCE: Duration = Duration::from_millis(1_500);
+
+/// Time after which a server counts as not there that does not answer who connects.
+const CONNECT: Duration = Duration::from_secs(3);
+
 /// Copies of each log and of the rows, where there are several servers: one may be away.
 const REPLICAS: usize = 3;
 
@@ -88,7 +97,8 @@ impl Nats {
             .build()
             .map_err(|error| Error::Refused(format!("cannot start a thread: {error}")))?;
         let servers = address.servers().to_vec();
-        let options = address.options()?.connection_timeout(TIMEOUT);
+        let options = address.options()?;
+        let options = options.connection_timeout(CONNECT).ping_interval(SILENCE);
         let connect = async move {
             let client = options.connect(servers).await;
             let client = client.map_err(|error| match is_of_tls(&error) {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Instant;
 
-use gleaner::broker::{Broker, Error};
+use gleaner::broker::{Broker, Error, Nats};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -21,6 +21,7 @@ use crate::contract;
 use crate::kills::crawl_twice;
 use crate::nats::{self, Servers, copy};
 use crate::need::tools;
+use crate::proxy::Proxy;
 use crate::run::{Output, PATIENCE, Place, Running, gleaner, run};
 use crate::tls::Authority;
 use crate::web::{ClusterOptions, Web, cluster_web};
@@ -28,6 +29,22 @@ use crate::web::{ClusterOptions, Web, cluster_web};
 pub(crate) fn nats_keeps_the_contract() {
     let servers = Servers::start(1, &tools());
     contract::check(&servers.connect("contract"));
+}
+
+/// A machine without its cable closes no connection: that it is gone is found out by its silence,
+/// long before the system gives up to send.
+pub(crate) fn a_connection_that_dies_in_silence_is_made_anew() {
+    /// Requests that may fail until then. Each waits for five seconds.
+    const FAILED: usize = 4;
+    let servers = Servers::start(1, &tools());
+    drop(servers.connect("silence"));
+    let proxy = Proxy::start(servers.port(0));
+    let address = format!("nats://127.0.0.1:{}/silence", proxy.port()).parse();
+    let engine = Nats::connect(&address.expect("it is an address")).expect("the server runs");
+    engine.end("ready").expect("the log is there");
+    proxy.abandon();
+    let mut answers = (0..=FAILED).map(|_| engine.end("ready"));
+    assert!(answers.any(|it| it.is_ok()));
 }
 
 /// Servers that know by its certificate who connects, and are known by theirs.

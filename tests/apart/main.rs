@@ -121,6 +121,7 @@ fn tests() -> Vec<Test> {
         acceptance::what_a_cluster_costs: Need::Soak,
         acceptance::who_wakes_up_asks_for_nothing: Need::Soak,
         acceptance::workers_come_and_go: Need::Soak,
+        cluster::a_connection_that_dies_in_silence_is_made_anew: Need::Nats,
         cluster::a_crawl_over_a_log_is_killed_and_resumed: Need::Nats,
         cluster::a_crawl_that_has_enough_stops: Need::Nats,
         cluster::a_person_creates_watches_and_steers_a_cluster: Need::Nats,

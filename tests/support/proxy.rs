@@ -9,7 +9,8 @@ use std::thread;
 /// A proxy for one server. Its threads end with the test.
 pub(crate) struct Proxy {
     port: u16,
-    gate: Arc<Gate>,
+    /// That of the connections that are made now.
+    gate: Arc<Mutex<Arc<Gate>>>,
 }
 
 /// What lets bytes through.
@@ -34,13 +35,14 @@ impl Proxy {
     pub(crate) fn start(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
         let port = listener.local_addr().expect("it is bound").port();
-        let gate = Arc::new(Gate::default());
+        let gate: Arc<Mutex<Arc<Gate>>> = Arc::default();
         let proxy = Self {
             port,
             gate: Arc::clone(&gate),
         };
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
+                let gate = Arc::clone(&gate.lock().expect("no thread panics with it"));
                 gate.pass();
                 if let Ok(server) = TcpStream::connect(("127.0.0.1", server)) {
                     carry(&client, &server, &gate);
@@ -58,8 +60,15 @@ impl Proxy {
 
     /// Lets nothing through, or all again.
     pub(crate) fn cut(&self, is_cut: bool) {
-        *self.gate.is_cut.lock().expect("no thread panics with it") = is_cut;
-        self.gate.changed.notify_all();
+        let gate = self.gate.lock().expect("no thread panics with it");
+        *gate.is_cut.lock().expect("no thread panics with it") = is_cut;
+        gate.changed.notify_all();
+    }
+
+    /// Lets nothing through any more on the connections that there are, and all on new ones.
+    pub(crate) fn abandon(&self) {
+        self.cut(true);
+        *self.gate.lock().expect("no thread panics with it") = Arc::default();
     }
 }
 
