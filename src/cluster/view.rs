@@ -1,7 +1,7 @@
 //! How a worker and its cluster stand, for whoever shows it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwapOption;
 
@@ -14,7 +14,8 @@ pub struct WorkerView(Arc<Seen>);
 #[derive(Debug, Default)]
 struct Seen {
     status: ArcSwapOption<ClusterStatus>,
-    is_engine_away: AtomicBool,
+    /// How often the engine has not answered since it did.
+    silence: AtomicU64,
 }
 
 impl WorkerView {
@@ -25,17 +26,22 @@ impl WorkerView {
 
     /// Whether the engine has not answered since then.
     pub fn is_engine_away(&self) -> bool {
-        self.0.is_engine_away.load(Ordering::Relaxed)
+        self.0.silence.load(Ordering::Relaxed) > 0
     }
 
     /// Shows how the cluster stands now.
     pub(super) fn show(&self, status: ClusterStatus) {
         self.0.status.store(Some(Arc::new(status)));
-        self.0.is_engine_away.store(false, Ordering::Relaxed);
+        if self.0.silence.swap(0, Ordering::Relaxed) > 1 {
+            tracing::info!("the engine of the cluster answers again");
+        }
     }
 
-    /// Shows that the engine does not answer.
-    pub(super) fn lost_the_engine(&self) {
-        self.0.is_engine_away.store(true, Ordering::Relaxed);
+    /// Shows that the engine does not answer, and tells it: ever more seldom, in what may be hours.
+    pub(super) fn lost_the_engine(&self, reason: &str) {
+        let silence = self.0.silence.fetch_add(1, Ordering::Relaxed) + 1;
+        if silence.is_power_of_two() {
+            tracing::warn!(reason, "the engine of the cluster does not answer");
+        }
     }
 }

@@ -237,11 +237,9 @@ impl Worker {
         }
         let mut failed = None;
         for (shard, post) in std::mem::take(&mut self.posts) {
-            match post.join() {
-                Ok(_) | Err(engine::Error::Stopped(_)) => {}
-                Err(source) => {
-                    failed.get_or_insert(Error::shard(shard, source));
-                }
+            // One that another worker has taken over meanwhile is no failure of this one.
+            if let Err(error) = post.outcome(shard) {
+                failed.get_or_insert(error);
             }
         }
         self.searching.end();
@@ -331,7 +329,6 @@ impl Worker {
                 }
                 Err(broker::Error::Away(reason)) => {
                     self.lost_the_engine(&reason);
-                    self.view.lost_the_engine();
                     if stop.is_stopped() {
                         return Ok(());
                     }
@@ -352,7 +349,7 @@ impl Worker {
     /// The engine may come back without the ends of logs: what has ended here is opened again
     /// before it is given away.
     fn lost_the_engine(&mut self, reason: &str) {
-        tracing::warn!(reason, "the engine of the cluster does not answer");
+        self.view.lost_the_engine(reason);
         self.ended.clear();
         self.searching.searches().doubt();
     }

@@ -42,6 +42,22 @@ pub(super) struct Post {
     pub(super) thread: JoinHandle<Result<Option<Ending>, engine::Error>>,
 }
 
+/// What came of a shard whose thread has ended. What is wrong with the directory was told.
+pub(super) enum Outcome {
+    /// Its crawl ended.
+    Crawled(Ending),
+    /// Its crawl ended while it was opened, which has its first entry in the log by then.
+    Stopped,
+    /// It was followed until that was enough.
+    Followed,
+    /// Another worker crawls it.
+    TakenOver,
+    /// What is here of it cannot go on, and it has no owner to be copied from.
+    Lacking,
+    /// What is here of it cannot go on.
+    Unfit,
+}
+
 /// What is done with a shard, and how that is ended.
 pub(super) enum Role {
     Crawling {
@@ -241,45 +257,23 @@ impl Worker {
                 continue;
             };
             self.figures.extend(post.figures().map(|it| (shard, it)));
-            let is_own = matches!(post.role, Role::Crawling { .. });
-            let is_revived = post.is_revived();
-            match post.join() {
+            match post.outcome(shard)? {
                 // What was added as it ended is for this shard too: then it is crawled again.
-                Ok(Some(Ending::Drained))
+                Outcome::Crawled(Ending::Drained)
                     if self.board.through(shard).seeds >= self.board.seeds_end() =>
                 {
                     self.done.insert(shard);
                 }
-                Ok(Some(_)) => {
+                Outcome::Crawled(_) | Outcome::Stopped => {
                     self.ended.insert(shard);
                 }
-                // Ended while it was opened, which has its first entry in the log by then.
-                Err(engine::Error::Stopped(_)) if is_own => {
-                    self.ended.insert(shard);
-                }
-                Ok(None) => {}
-                Err(engine::Error::Store(store::Error::Stale)) => {
-                    tracing::warn!(shard, "another worker has taken the shard over");
-                }
-                // Whatever is wrong with what nobody asked for, other shards go on.
-                Err(error) if is_revived => {
-                    tracing::warn!(
-                        shard,
-                        %error,
-                        "the directory cannot go on with the shard, which waits for its owner"
-                    );
+                Outcome::Lacking => {
                     self.lacking.insert(shard);
                 }
-                Err(engine::Error::Store(store::Error::Outdated { reason })) => {
-                    tracing::warn!(
-                        shard,
-                        reason,
-                        "the directory cannot go on with the shard; it is for a worker that \
-                         follows it"
-                    );
+                Outcome::Unfit => {
                     self.unfit.insert(shard);
                 }
-                Err(source) => return Err(Error::shard(shard, source)),
+                Outcome::Followed | Outcome::TakenOver => {}
             }
         }
         Ok(())
@@ -376,9 +370,43 @@ impl Post {
         }
     }
 
-    pub(super) fn join(self) -> Result<Option<Ending>, engine::Error> {
+    /// Waits until the thread has ended, and tells what is wrong with the directory of the shard:
+    /// other shards go on.
+    ///
+    /// # Errors
+    ///
+    /// What the worker cannot go on with.
+    pub(super) fn outcome(self, shard: u16) -> Result<Outcome, Error> {
+        let is_own = matches!(self.role, Role::Crawling { .. });
+        let is_revived = self.is_revived();
         let died = |_| engine::Error::Internal("its thread died".to_owned());
-        self.thread.join().map_err(died)?
+        match self.thread.join().map_err(died).and_then(|ended| ended) {
+            Ok(Some(ending)) => Ok(Outcome::Crawled(ending)),
+            Err(engine::Error::Stopped(_)) if is_own => Ok(Outcome::Stopped),
+            Ok(None) | Err(engine::Error::Stopped(_)) => Ok(Outcome::Followed),
+            Err(engine::Error::Store(store::Error::Stale)) => {
+                tracing::warn!(shard, "another worker has taken the shard over");
+                Ok(Outcome::TakenOver)
+            }
+            // Whatever is wrong with what nobody asked for, other shards go on.
+            Err(error) if is_revived => {
+                tracing::warn!(
+                    shard,
+                    %error,
+                    "the directory cannot go on with the shard, which waits for its owner"
+                );
+                Ok(Outcome::Lacking)
+            }
+            Err(engine::Error::Store(store::Error::Outdated { reason })) => {
+                tracing::warn!(
+                    shard,
+                    reason,
+                    "the directory cannot go on with the shard; it is for a worker that follows it"
+                );
+                Ok(Outcome::Unfit)
+            }
+            Err(source) => Err(Error::shard(shard, source)),
+        }
     }
 }
 
@@ -402,6 +430,26 @@ mod tests {
         assert!(post.visits_again());
         post.in_force.fetch_max(2, Ordering::Relaxed);
         assert!(!post.visits_again());
+    }
+
+    /// Also if it is found out only as the worker ends: it has failed in nothing.
+    #[test]
+    fn who_is_taken_over_fails_in_nothing() {
+        let ended_by = |error: engine::Error| {
+            let role = Role::Crawling {
+                stop: StopHandle::new(),
+                lease: Lease::default(),
+            };
+            let post = Post::start(3, role, Arc::default(), || Err(error)).unwrap();
+            post.outcome(3)
+        };
+        let stale = ended_by(store::Error::Stale.into());
+        assert!(matches!(stale, Ok(Outcome::TakenOver)));
+        let reason = "it went on elsewhere".to_owned();
+        let outdated = ended_by(store::Error::Outdated { reason }.into());
+        assert!(matches!(outdated, Ok(Outcome::Unfit)));
+        let broken = ended_by(engine::Error::Internal("a bug".to_owned()));
+        assert!(matches!(broken, Err(Error::Shard { shard: 3, .. })));
     }
 
     #[test]
