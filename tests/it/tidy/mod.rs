@@ -18,7 +18,8 @@ use std::fs;
 use source::{code, root, sources};
 
 /// What may lie in the top directory, besides what .gitignore names.
-const TOP: [&str; 30] = [
+const TOP: [&str; 31] = [
+    ".cargo",
     ".cargo_vcs_info.json",
     ".ci",
     ".config",

@@ -215,7 +215,7 @@ fn the_package_ships_what_its_tests_need_and_no_corpora() {
     for needed in ["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md"] {
         assert!(shipped.contains(&needed), "{needed} is not in the package");
     }
-    let unwanted = [".ci/", ".github/", "fuzz/", "target/"];
+    let unwanted = [".cargo/", ".ci/", ".github/", "fuzz/", "target/"];
     for file in &shipped {
         let is_wanted = !unwanted.iter().any(|it| file.starts_with(it));
         assert!(is_wanted, "the package ships {file}");
