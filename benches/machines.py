@@ -108,16 +108,15 @@ def crawl(options, directory):
     machines = [Machine(number) for number in range(len(MACHINES))]
     log = lambda name: open(os.path.join(directory, name), "wb")
     routes = ",".join(f"nats://{it}:6222" for it in MACHINES)
-    running = []
     for number, machine in enumerate(machines):
         server = [options.server, "-a", "0.0.0.0", "-n", f"n{number}", "-js", "-sd", f"{directory}/n{number}"]
         server += ["--cluster_name", "machines", "--cluster", "nats://0.0.0.0:6222", "--routes", routes]
-        running.append(subprocess.Popen(machine.command(*server), stderr=log(f"n{number}.log")))
+        subprocess.Popen(machine.command(*server), stderr=log(f"n{number}.log"))
     address = f"nats://{','.join(MACHINES)}/machines"
     gleaner = lambda *words: machines[0].command(options.gleaner, *words)
     create = gleaner("cluster", "create", address, f"http://{HOSTS[0]}/", "--shards", "12", "--scope", "any", "--allow-private")
     create += ["--delay", f"{options.delay}ms", "--set", "politeness.address_delay=0s"]
-    for attempt in range(60):  # The servers have to find one another.
+    for _ in range(60):  # The servers have to find one another.
         if subprocess.run(create, stderr=log("create.log"), stdout=subprocess.DEVNULL).returncode == 0:
             break
         time.sleep(1)
@@ -146,8 +145,6 @@ def crawl(options, directory):
             print(open(f"{directory}/w{number}.log").read(), file=sys.stderr)
     status = subprocess.run(gleaner("cluster", "status", address, "--json"), stdout=subprocess.PIPE, check=True)
     pages = json.loads(status.stdout)["sum"]["pages"]
-    for process in running + [it.holder for it in machines]:
-        process.kill()
     return ends, pages, all_pages, pulled, took
 
 
@@ -161,7 +158,9 @@ def main():
     options = options.parse_args()
     if "MACHINES" not in os.environ:
         os.environ["MACHINES"] = "1"
-        inside = ["unshare", "--user", "--map-root-user", "--net", sys.executable, *sys.argv]
+        # However this ends, all that it has started ends with it.
+        inside = ["unshare", "--user", "--map-root-user", "--net", "--pid", "--fork", "--kill-child"]
+        inside += ["--mount-proc", sys.executable, *sys.argv]
         os.execvp(inside[0], inside)
     with tempfile.TemporaryDirectory() as directory:
         ends, pages, all_pages, pulled, took = crawl(options, directory)
@@ -170,7 +169,7 @@ def main():
     for at, by, host, path in sorted(requests):
         seen[host, path] += 1
         if by == MACHINES[LOST] and at > pulled and host not in late:
-            # It was on its way, and the system sent it again when there was a way.
+            # It may have been on its way, and be sent again by the system now that there is one.
             late[host] = at
             continue
         if host in last:
@@ -185,7 +184,7 @@ def main():
     print(f"pages                 {found} asked for and {pages} committed, of {all_pages}")
     print(f"requests              {len(requests)}, by machine {dict(sorted(by.items()))}; {twice} for what was asked before")
     print(f"hosts of the lost one {len(lost_hosts)}; nobody came to one of them for {max((away[it] for it in lost_hosts), default=0):.1f} s")
-    print(f"on their way then     {len(late)} of its requests, one of a host at most")
+    print(f"its first since then  {len(late)} requests, one of a host, which may have been on their way")
     print(f"least time between two requests of a host: {1000 * min(least.values()):.1f} ms")
     print(f"the others were done  {took:.1f} s after the cable was pulled")
     is_early = 1000 * min(least.values()) < options.delay

@@ -45,7 +45,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// Time without a word from the server after which it is asked whether it is there; after three
 /// times as long without an answer, another one is connected to. A machine that lost its power or
 /// its cable closes no connection. Together with [`CONNECT`] that is less than the time after which
-/// a worker that says nothing is dead.
+/// a worker that says nothing is dead, if nobody chose another.
 const SILENCE: Duration = Duration::from_millis(1_500);
 
 /// Time after which a server counts as not there that does not answer who connects.

@@ -44,10 +44,8 @@ pub(super) struct Post {
 
 /// What came of a shard whose thread has ended. What is wrong with the directory was told.
 pub(super) enum Outcome {
-    /// Its crawl ended.
+    /// Its crawl ended, perhaps while it was opened: it has its first entry in the log by then.
     Crawled(Ending),
-    /// Its crawl ended while it was opened, which has its first entry in the log by then.
-    Stopped,
     /// It was followed until that was enough.
     Followed,
     /// Another worker crawls it.
@@ -264,7 +262,7 @@ impl Worker {
                 {
                     self.done.insert(shard);
                 }
-                Outcome::Crawled(_) | Outcome::Stopped => {
+                Outcome::Crawled(_) => {
                     self.ended.insert(shard);
                 }
                 Outcome::Lacking => {
@@ -382,7 +380,7 @@ impl Post {
         let died = |_| engine::Error::Internal("its thread died".to_owned());
         match self.thread.join().map_err(died).and_then(|ended| ended) {
             Ok(Some(ending)) => Ok(Outcome::Crawled(ending)),
-            Err(engine::Error::Stopped(_)) if is_own => Ok(Outcome::Stopped),
+            Err(engine::Error::Stopped(_)) if is_own => Ok(Outcome::Crawled(Ending::Stopped)),
             Ok(None) | Err(engine::Error::Stopped(_)) => Ok(Outcome::Followed),
             Err(engine::Error::Store(store::Error::Stale)) => {
                 tracing::warn!(shard, "another worker has taken the shard over");
