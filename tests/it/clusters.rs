@@ -164,7 +164,7 @@ fn page(head: &str, article: &str) -> Answer {
 fn a_crawl_that_runs_answers_too() {
     let article = ARTICLE.repeat(9);
     // What leads to the copies, so that they are not judged before the original.
-    let article = format!("{article} <a href='/copy'>copy</a>");
+    let article = format!("{article} <a href='/copy'>copy</a><a href='/print'></a>");
     let other = words(1, 300).join(" ");
     let home = anchors(["/the/original/of/all", "/else", "/way", "/endless/0"]);
     let print = "<title>a</title><link rel=canonical href='/copy'>";
@@ -175,7 +175,7 @@ fn a_crawl_that_runs_answers_too() {
         .page("/copy", page("<title>a</title>", &article))
         .page("/print", page(print, &article))
         .page("/else", page("<title>b</title>", &other))
-        .page("/way", Answer::html(anchors(["/print"])))
+        .page("/way", Answer::html("<p>leads nowhere"))
         .otherwise(|request| {
             let number = request.path.strip_prefix("/endless/");
             let number: u64 = number.and_then(|it| it.parse().ok()).unwrap_or(0);

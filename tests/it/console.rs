@@ -276,7 +276,7 @@ fn a_crawl_is_watched_and_steered() {
 fn what_was_dropped_is_looked_at_and_judged() {
     let crawl = Place::new();
     let (web, _) = show::web();
-    show::crawl(&crawl, show::IN_ORDER, &web);
+    show::crawl(&crawl, show::ONE_AT_A_TIME, &web);
     let console = daemon(&crawl, &[]);
     let samples = console.get("/api/v1/samples?tier=near&limit=9");
     assert_eq!(samples["of"], 2);
@@ -341,7 +341,7 @@ fn told_by(answer: &Value) -> Vec<Value> {
 fn the_command_beside_a_list_gives_just_that_list() {
     let crawl = Place::new();
     let (web, _) = show::web();
-    show::crawl(&crawl, show::IN_ORDER, &web);
+    show::crawl(&crawl, show::ONE_AT_A_TIME, &web);
     let console = daemon(&crawl, &[]);
     for query in ["sort=visits", "sort=bytes&limit=1&q=127", "q=nothing"] {
         let hosts = console.get(&format!("/api/v1/hosts?{query}"));

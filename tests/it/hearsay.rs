@@ -213,14 +213,16 @@ fn copies_do_not_name_the_original() {
     };
     let good = Site::new().page("/", copy(0));
     let copies = numbered(6, |n| format!("/copy{}", n + 1));
-    // The copies are found later than the original.
-    let hostile = Site::new()
-        .page(
-            "/",
-            article("home", &["{host1}/".to_owned(), "/then".to_owned()]),
-        )
-        .page("/then", article("then", &["/later".to_owned()]))
-        .page("/later", article("later", &copies));
+    // The copies are found much later than the original.
+    let hostile = Site::new().page(
+        "/",
+        article("home", &["{host1}/".to_owned(), "/then0".to_owned()]),
+    );
+    let hostile = (0..STEPS).fold(hostile, |site, n| {
+        let (path, next) = (format!("/then{n}"), format!("/then{}", n + 1));
+        site.page(&path, article(&path, &[next]))
+    });
+    let hostile = hostile.page(&format!("/then{STEPS}"), article("last", &copies));
     let hostile = (1..=6).fold(hostile, |site, n| site.page(&format!("/copy{n}"), copy(n)));
     let web = Web::start(vec![hostile, good]);
     let crawl = Place::new();

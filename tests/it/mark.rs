@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use crate::run::{Place, linking, page};
-use crate::show::{IN_ORDER, crawl, web};
+use crate::show::{ONE_AT_A_TIME, crawl, web};
 use crate::web::{Answer, Site, Web};
 
 #[test]
 fn a_draw_is_of_the_tier_that_was_asked_for_and_of_all_of_it() {
     let (web, _) = web();
     let place = Place::new();
-    crawl(&place, IN_ORDER, &web);
+    crawl(&place, ONE_AT_A_TIME, &web);
     let draw = |arguments: &[&str]| {
         let drawn = place.ask(&[&["dups", "--sample"], arguments].concat());
         let drawn = drawn.expect(0).json_lines();
@@ -42,7 +42,7 @@ fn a_draw_is_of_the_tier_that_was_asked_for_and_of_all_of_it() {
 fn what_is_marked_says_how_precise_a_tier_is_and_how_it_is_undone() {
     let (web, _) = web();
     let place = Place::new();
-    crawl(&place, IN_ORDER, &web);
+    crawl(&place, ONE_AT_A_TIME, &web);
     place.ask(&["mark"]).expect(0);
     let url = |path: &str| web.url(0, path);
     place
@@ -78,8 +78,8 @@ fn what_is_marked_says_how_precise_a_tier_is_and_how_it_is_undone() {
     let of = |path: &str| pages.iter().rfind(|page| page["url"] == url(path)).cloned();
     assert_eq!(of("/packed").expect("it is told")["verdict"], "unique");
     let other = Place::new();
-    other.crawl_by(IN_ORDER, &["--config", &file, &url("/a")]);
-    other.crawl_by(IN_ORDER, &["--config", &file, &url("/")]);
+    other.crawl_by(ONE_AT_A_TIME, &["--config", &file, &url("/a")]);
+    other.crawl_by(ONE_AT_A_TIME, &["--config", &file, &url("/")]);
     let near = other
         .told(&[])
         .into_iter()

@@ -48,7 +48,7 @@ pub(crate) fn web() -> (Web, BTreeMap<&'static str, String>) {
     (Web::start(vec![site]), bodies)
 }
 
-pub(crate) const IN_ORDER: &str = "[fetch]\nallow_private = true\nconcurrency = 1\n";
+pub(crate) const ONE_AT_A_TIME: &str = "[fetch]\nallow_private = true\nconcurrency = 1\n";
 
 /// Crawls `/a` and then everything else, so that `/a` is the original.
 #[track_caller]
@@ -67,7 +67,7 @@ fn shown(place: &Place, web: &Web, path: &str) -> String {
 fn any_page_is_given_back_as_it_was_sent() {
     let (web, bodies) = web();
     let place = Place::new();
-    crawl(&place, IN_ORDER, &web);
+    crawl(&place, ONE_AT_A_TIME, &web);
     let pages = place.pages();
     let verdict = |path: &str| pages[&web.url(0, path)].verdict.name();
     assert_eq!((verdict("/a"), verdict("/other")), ("unique", "unique"));
@@ -128,7 +128,7 @@ fn any_page_is_given_back_as_it_was_sent() {
 fn a_file_that_is_missing_is_named() {
     let (web, bodies) = web();
     let place = Place::new();
-    crawl(&place, IN_ORDER, &web);
+    crawl(&place, ONE_AT_A_TIME, &web);
     let away = |path: &Path| {
         let moved = path.with_extension("moved");
         fs::rename(path, &moved).expect("it is moved");
@@ -173,7 +173,7 @@ fn a_setting_says_what_is_kept() {
     ] {
         let (web, bodies) = web();
         let place = Place::new();
-        let settings = format!("{IN_ORDER}[archive]\nduplicate_bodies = \"{setting}\"\n");
+        let settings = format!("{ONE_AT_A_TIME}[archive]\nduplicate_bodies = \"{setting}\"\n");
         crawl(&place, &settings, &web);
         let url = web.url(0, "/near");
         let output = place.ask(&["show", &url]);
@@ -211,7 +211,7 @@ fn a_setting_says_what_is_kept() {
 fn beside_a_running_crawl_the_same_is_shown() {
     let (web, bodies) = web();
     let place = Place::new();
-    let settings = format!("{IN_ORDER}[politeness]\ndelay = \"0s\"\n");
+    let settings = format!("{ONE_AT_A_TIME}[politeness]\ndelay = \"0s\"\n");
     place.crawl_by(&settings, &[&web.url(0, "/a")]);
     let running = place.daemon_by(&settings, &[&web.url(0, "/")]);
     // robots.txt, the home page, and what it links to.
@@ -236,7 +236,7 @@ fn beside_a_running_crawl_the_same_is_shown() {
 fn verdicts_are_turned_back_into_stored_pages() {
     let (web, bodies) = web();
     let place = Place::new();
-    crawl(&place, IN_ORDER, &web);
+    crawl(&place, ONE_AT_A_TIME, &web);
     let before = place.status().counters;
     let restore = |more: &[&str]| place.ask(&[&["restore", "--tier", "near"], more].concat());
     let said = restore(&["--dry-run"]).expect(0).stdout;
@@ -298,7 +298,7 @@ fn verdicts_are_turned_back_into_stored_pages() {
     // It is a crawl like any other: nothing is asked for again, and what is restored is an
     // original for whoever comes later.
     let requests = web.requests().len();
-    let output = place.crawl_by(IN_ORDER, &[&web.url(0, "/")]);
+    let output = place.crawl_by(ONE_AT_A_TIME, &[&web.url(0, "/")]);
     assert!(output.stderr.contains("nothing left"), "{output:?}");
     assert_eq!(web.requests().len(), requests);
 }
@@ -377,7 +377,7 @@ fn a_page_that_has_little_in_common_with_its_original_is_unique() {
     }
     let web = Web::start(vec![site]);
     let place = Place::new();
-    crawl(&place, IN_ORDER, &web);
+    crawl(&place, ONE_AT_A_TIME, &web);
     let pages = place.pages();
     let verdict = |path: &str| pages[&web.url(0, path)].verdict.name();
     assert_eq!(verdict("/a"), "unique");

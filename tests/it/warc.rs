@@ -13,11 +13,16 @@ fn warc(arguments: &[&str], files: &[&Path]) -> Output {
     run(command)
 }
 
+/// A page that leads to its copy, which so comes behind it.
+fn packed() -> String {
+    page("packed", &["/copy"])
+}
+
 fn crawled() -> (Web, Place) {
     let web = Web::start(vec![
-        linking(&["/packed", "/copy", "/moved", "/gone"])
-            .page("/packed", Answer::gzip(page("packed", &[])))
-            .page("/copy", Answer::gzip(page("packed", &[])))
+        linking(&["/packed", "/moved", "/gone"])
+            .page("/packed", Answer::gzip(packed()))
+            .page("/copy", Answer::gzip(packed()))
             .page("/moved", Answer::redirect(301, "/packed")),
     ]);
     let crawl = Place::new();
@@ -53,7 +58,7 @@ fn what_a_crawl_writes_is_sound_and_found() {
     assert_eq!(copy["status"], 200);
     let url = web.url(0, "/packed");
     let got = warc(&["get", "--url", &url, "--decoded"], &[&file]).expect(0);
-    assert_eq!(got.stdout, page("packed", &[]));
+    assert_eq!(got.stdout, packed());
     let offset = copy["offset"].to_string();
     let got = warc(&["get", "--offset", &offset], &[&file]).expect(0);
     assert!(

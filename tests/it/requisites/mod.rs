@@ -392,13 +392,18 @@ fn the_same_bytes_are_stored_once() {
         let kinds: Vec<_> = kinds.map(kind).collect();
         kinds.join(" ")
     };
-    assert_eq!(kinds("/1.png"), "request response");
-    assert_eq!(kinds("/2.png"), "request revisit");
+    // The two are read at the same time: whichever comes second repeats the other.
+    let [first, second] = match &*kinds("/1.png") {
+        "request response" => ["/1.png", "/2.png"],
+        _ => ["/2.png", "/1.png"],
+    };
+    assert_eq!(kinds(first), "request response");
+    assert_eq!(kinds(second), "request revisit");
     // A player would say that it is another kind of file.
     assert_eq!(kinds("/3.png"), "request response");
     let log = place.log();
-    let original = line(&log, &web.url(0, "/2.png")).original.clone();
-    assert_eq!(original, Some(web.url(0, "/1.png")));
+    let original = line(&log, &web.url(0, second)).original.clone();
+    assert_eq!(original, Some(web.url(0, first)));
 }
 
 /// A player asks for what is written, and some pages write one URL in several ways.
