@@ -1,16 +1,26 @@
 //! The library of a worker, which is filled from the log of what all shards tell of their
 //! documents.
+//!
+//! The log keeps what a library lacks that is registered for it, as the log of a shard does for
+//! copies. A worker that is not registered, or lacks what is gone, copies the library of another
+//! one, and goes on behind what that had.
 
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Builder;
 
+use super::copies::{Copies, Copy, Giver, Taker, unreadable};
+use super::rows::drawn;
 use crate::broker::{self, Broker, Reader};
-use crate::engine::library::{Library, LibraryOptions, Mark};
+use crate::engine::library::{
+    Library, LibraryChunk, LibraryCopy, LibraryCursor, LibraryOptions, LibrarySource, Mark, Stands,
+};
 use crate::engine::{self, StopHandle};
 
 /// The log of what all shards tell, in one order for all workers.
@@ -23,15 +33,38 @@ const WAITS: Duration = Duration::from_millis(50);
 /// Time between two looks whether the engine still has what was read last.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The library of a worker, and the thread that fills it.
+/// Time between two times that the log is trimmed.
+const TRIM: Duration = Duration::from_secs(2);
+
+/// Time without a part of a copy after which a library goes on without what is gone.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How a worker takes part in what all shards tell.
+pub(super) struct Listening {
+    /// Where that is.
+    pub(super) broker: Arc<dyn Broker>,
+    /// Name of the worker.
+    pub(super) worker: String,
+    /// Bytes that the log may have before the slowest library is dropped.
+    pub(super) log_max: u64,
+}
+
+/// The library of a worker, and the threads that fill it and give copies of it.
 pub(super) struct Filling {
     library: Arc<Library>,
     broker: Arc<dyn Broker>,
     /// Whether the engine has what was read of it.
     is_sure: Arc<AtomicBool>,
-    ends: Arc<AtomicBool>,
+    /// The workers that are there, as this one has heard.
+    alive: Alive,
+    end: Sender<()>,
+    end_giver: Sender<()>,
     thread: JoinHandle<Result<(), engine::Error>>,
+    giver: JoinHandle<()>,
 }
+
+/// The workers that are there.
+type Alive = Arc<Mutex<BTreeSet<String>>>;
 
 impl Filling {
     /// Opens the library in a directory, and begins to fill it.
@@ -42,29 +75,63 @@ impl Filling {
     pub(super) fn begin(
         path: &Path,
         options: &LibraryOptions,
-        broker: Arc<dyn Broker>,
+        listening: Listening,
     ) -> Result<Self, engine::Error> {
+        let Listening {
+            broker,
+            worker,
+            log_max,
+        } = listening;
         let library = Arc::new(Library::open(path, options)?);
-        let (ends, is_sure) = (Arc::default(), Arc::default());
-        let thread = {
-            let (library, broker) = (Arc::clone(&library), Arc::clone(&broker));
-            let (ends, is_sure) = (Arc::clone(&ends), Arc::clone(&is_sure));
-            let fill = move || fill(&library, &broker, (&ends, &is_sure));
-            let thread = thread::Builder::new().name("library".to_owned());
-            thread.spawn(fill).map_err(engine::Error::Threads)?
+        let (is_sure, alive) = (Arc::default(), Alive::default());
+        let copies = Copies::of_libraries(Arc::clone(&broker), &worker);
+        let start = |name: &str| thread::Builder::new().name(name.to_owned());
+        let (end, ended) = mpsc::channel();
+        let reader = Filler {
+            reader: Reader::new(Arc::clone(&broker), BULLETINS),
+            library: Arc::clone(&library),
+            broker: Arc::clone(&broker),
+            copies: copies.clone(),
+            worker: worker.clone(),
+            is_sure: Arc::clone(&is_sure),
+            is_registered: false,
+            has_log: false,
+            patience: PATIENCE,
+            ended,
         };
+        let thread = start("library").spawn(move || reader.run());
+        let (end_giver, ended) = mpsc::channel();
+        let mut keeper = Keeper {
+            library: Arc::clone(&library),
+            copies: copies.clone(),
+            alive: Arc::clone(&alive),
+            worker,
+            log_max,
+            trimmed: None,
+        };
+        let source = LibrarySource::new(Arc::clone(&library));
+        let giver = Giver::new(Arc::clone(&broker), copies, source);
+        let giver = start("libraries").spawn(move || giver.run(&ended, || keeper.turn()));
         Ok(Self {
             library,
             broker,
             is_sure,
-            ends,
-            thread,
+            alive,
+            end,
+            end_giver,
+            thread: thread.map_err(engine::Error::Threads)?,
+            giver: giver.map_err(engine::Error::Threads)?,
         })
     }
 
     /// Returns the library.
     pub(super) fn library(&self) -> Arc<Library> {
         Arc::clone(&self.library)
+    }
+
+    /// Notes which workers are there.
+    pub(super) fn hear_of(&self, alive: BTreeSet<String>) {
+        *self.alive.lock().unwrap_or_else(PoisonError::into_inner) = alive;
     }
 
     /// Returns how a shard waits before it begins: until what all had told by now is here, so that
@@ -98,93 +165,230 @@ impl Filling {
     ///
     /// What went wrong on the disk.
     pub(super) fn end(self) -> Result<(), engine::Error> {
-        self.ends.store(true, Ordering::Relaxed);
+        // They may have ended.
+        let _ = (self.end.send(()), self.end_giver.send(()));
         let died = |_| engine::Error::Internal("the thread of the library died".to_owned());
+        self.giver.join().map_err(died)?;
         self.thread.join().map_err(died)?
     }
 }
 
-fn fill(
-    library: &Library,
-    broker: &Arc<dyn Broker>,
-    (ends, is_sure): (&AtomicBool, &AtomicBool),
-) -> Result<(), engine::Error> {
-    let runtime = Builder::new_current_thread().enable_time().build();
-    let runtime = runtime.map_err(engine::Error::Threads)?;
-    let mut reader = Reader::new(Arc::clone(broker), BULLETINS);
-    let mut has_log = false;
-    let mut looked = Instant::now();
-    while !ends.load(Ordering::Relaxed) {
-        if looked.elapsed() >= LOOK && is_sure.load(Ordering::Relaxed) {
-            looked = Instant::now();
-            let stays = library.has_last(|at| stands_at(&**broker, at));
-            is_sure.store(stays.unwrap_or(false), Ordering::Relaxed);
-        }
-        let next = match has_log {
-            true if is_sure.load(Ordering::Relaxed) => next(library, &mut reader),
-            true => make_sure(library, &**broker).map(|()| {
-                is_sure.store(true, Ordering::Relaxed);
-                None
-            }),
-            false => broker.create(BULLETINS).map(|()| {
-                has_log = true;
-                None
-            }),
-        };
-        match next {
-            Ok(Some((at, bulletin))) => {
-                library.take_in(at, &bulletin)?;
+/// What fills a library.
+struct Filler {
+    library: Arc<Library>,
+    broker: Arc<dyn Broker>,
+    reader: Reader,
+    copies: Copies<LibraryCursor>,
+    worker: String,
+    is_sure: Arc<AtomicBool>,
+    /// Whether the log keeps what is lacking here.
+    is_registered: bool,
+    has_log: bool,
+    /// Time without a part of a copy after which it goes on without.
+    patience: Duration,
+    ended: Receiver<()>,
+}
+
+impl Filler {
+    /// Fills the library until it is asked to end, and makes it durable.
+    fn run(mut self) -> Result<(), engine::Error> {
+        let runtime = Builder::new_current_thread().enable_time().build();
+        let runtime = runtime.map_err(engine::Error::Threads)?;
+        let mut looked = Instant::now();
+        while self.ended.try_recv() == Err(TryRecvError::Empty) {
+            if looked.elapsed() >= LOOK && self.is_sure() {
+                looked = Instant::now();
+                let stays = self.library.has_last(|at| stands_at(&*self.broker, at));
+                self.set_sure(stays.unwrap_or(false));
             }
-            Ok(None) => {
-                library.rest()?;
-                if is_sure.load(Ordering::Relaxed) {
-                    runtime.block_on(reader.arrives(WAITS));
+            match self.next() {
+                Ok(Some((at, bulletin))) => self.library.take_in(at, &bulletin)?,
+                Ok(None) => {
+                    self.library.rest()?;
+                    if self.is_sure() {
+                        runtime.block_on(self.reader.arrives(WAITS));
+                    }
+                }
+                Err(broker::Error::Trimmed { first }) => {
+                    self.set_sure(false);
+                    self.copy(first)?;
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "what other shards tell is not read for the moment");
+                    // It may come back with less than it had.
+                    self.set_sure(false);
+                    thread::sleep(WAITS);
                 }
             }
-            Err(error) => {
-                tracing::debug!(%error, "what other shards tell is not read for the moment");
-                // It may come back with less than it had.
-                is_sure.store(false, Ordering::Relaxed);
-                thread::sleep(WAITS);
+        }
+        Ok(self.library.checkpoint()?)
+    }
+
+    fn is_sure(&self) -> bool {
+        self.is_sure.load(Ordering::Relaxed)
+    }
+
+    fn set_sure(&mut self, is_sure: bool) {
+        self.is_registered &= is_sure;
+        self.is_sure.store(is_sure, Ordering::Relaxed);
+    }
+
+    /// Returns the next bulletin, and its position. Before that it is made sure that the engine has
+    /// what was read, and will keep what was not.
+    fn next(&mut self) -> broker::Result<Option<(u64, Vec<u8>)>> {
+        if !self.has_log {
+            self.broker.create(BULLETINS)?;
+            self.has_log = true;
+        }
+        if !self.is_sure() {
+            self.make_sure()?;
+            self.register()?;
+            self.set_sure(true);
+        }
+        self.reader.message_after(self.library.position())
+    }
+
+    /// Goes back if the engine has lost some of what was read, whatever it has in its place.
+    fn make_sure(&self) -> broker::Result<()> {
+        let before = self.library.position();
+        let stands = |at| stands_at(&*self.broker, at);
+        let position = self.library.stay_or_go_back(stands)?;
+        if position < before {
+            tracing::warn!(
+                position,
+                before,
+                "the engine has lost a part of what shards told: what it has now is read from there"
+            );
+        }
+        Ok(())
+    }
+
+    /// Has the log keep what is lacking here.
+    ///
+    /// # Errors
+    ///
+    /// [`broker::Error::Trimmed`] if what is gone may be lacking here: it was not kept for this
+    /// worker.
+    fn register(&mut self) -> broker::Result<()> {
+        if self.is_registered {
+            return Ok(());
+        }
+        let known = self.copies.read()?;
+        if known.get(&self.worker).is_none_or(|it| it.wish.is_some()) {
+            self.broker.message_after(BULLETINS, 0)?;
+        }
+        self.be_registered()
+    }
+
+    fn be_registered(&mut self) -> broker::Result<()> {
+        self.copies.put(&Copy {
+            position: self.library.durable(),
+            wish: None,
+        })?;
+        self.is_registered = true;
+        Ok(())
+    }
+
+    /// Copies the library of another worker, where the log begins at `first` and so may not have
+    /// what is lacking here. If nobody gives anything, it goes on without.
+    fn copy(&mut self, first: u64) -> Result<(), engine::Error> {
+        tracing::info!(
+            first,
+            "the log of what shards told does not have all that is lacking here: the library of \
+             another worker is copied"
+        );
+        let broken = |error: broker::Error| engine::Error::Internal(error.to_string());
+        let library = Arc::clone(&self.library);
+        let mut copy = LibraryCopy::begin(&library, drawn().map_err(broken)?);
+        let taker = Taker::new(Arc::clone(&self.broker), self.copies.clone());
+        let mut taker = taker.map_err(broken)?;
+        let mut moved = Instant::now();
+        while self.ended.try_recv() == Err(TryRecvError::Empty) {
+            // Nothing of the log may go meanwhile.
+            match taker.next(copy.wish(), 0) {
+                Ok(Some(bytes)) => match LibraryChunk::decode(&bytes) {
+                    Ok(chunk) => {
+                        let before = copy.wish();
+                        if copy.take(chunk)? {
+                            tracing::info!(
+                                documents = library.documents(),
+                                "the library is copied"
+                            );
+                            break;
+                        }
+                        if copy.wish() != before {
+                            moved = Instant::now();
+                        }
+                    }
+                    Err(reason) => unreadable(&reason),
+                },
+                Ok(None) if moved.elapsed() >= self.patience => {
+                    tracing::warn!(
+                        first,
+                        "no other worker gives a copy of its library: what is gone of what shards \
+                         told stays unknown here, and a page like it is taken for one of its own"
+                    );
+                    library.pass_over(first.saturating_sub(1));
+                    break;
+                }
+                Ok(None) => thread::sleep(WAITS),
+                Err(error) => {
+                    tracing::debug!(%error, "the copy of the library waits for the engine");
+                    moved = Instant::now();
+                    thread::sleep(WAITS);
+                }
             }
         }
-    }
-    Ok(library.checkpoint()?)
-}
-
-/// Returns the next bulletin, and its position.
-fn next(library: &Library, reader: &mut Reader) -> broker::Result<Option<(u64, Vec<u8>)>> {
-    match reader.message_after(library.position()) {
-        // What is gone stays unknown here: a page like it is taken for one of its own.
-        Err(broker::Error::Trimmed { first }) => {
-            tracing::warn!(first, "the engine has only a part of what shards told");
-            reader.message_after(first.saturating_sub(1))
+        // Where that fails, all of it is done again.
+        if let Err(error) = self.be_registered() {
+            tracing::debug!(%error, "the library was not registered");
         }
-        next => next,
+        Ok(())
     }
 }
 
-/// Goes back if the engine has lost some of what was read, whatever it has in its place.
-fn make_sure(library: &Library, broker: &dyn Broker) -> broker::Result<()> {
-    let before = library.position();
-    let position = library.stay_or_go_back(|at| stands_at(broker, at))?;
-    if position < before {
-        tracing::warn!(
-            position,
-            before,
-            "the engine has lost a part of what shards told: what it has now is read from there"
-        );
-    }
-    Ok(())
+/// Who gives copies of its library and trims the log: of those whose libraries are whole and who
+/// are there, the first by name.
+struct Keeper {
+    library: Arc<Library>,
+    copies: Copies<LibraryCursor>,
+    alive: Alive,
+    worker: String,
+    log_max: u64,
+    /// When the log was trimmed last, and up to which position.
+    trimmed: Option<(Instant, u64)>,
 }
 
-/// Returns which bulletin stands at a position now.
-pub(super) fn stands_at(broker: &dyn Broker, position: u64) -> broker::Result<Option<Mark>> {
+impl Keeper {
+    /// Returns whether this worker is the one, and trims the log then.
+    fn turn(&mut self) -> broker::Result<bool> {
+        let alive = self.alive.lock().unwrap_or_else(PoisonError::into_inner);
+        let alive = alive.clone();
+        let copies = self.copies.read()?;
+        let is_whole = |name: &&String| copies.get(*name).is_some_and(|it| it.wish.is_none());
+        if alive.iter().find(is_whole) != Some(&self.worker) {
+            return Ok(false);
+        }
+        // One that is not registered yet may read what is removed.
+        let are_all_known = alive.iter().all(|name| copies.contains_key(name));
+        let through = self.library.durable().saturating_sub(1);
+        let is_due = self
+            .trimmed
+            .is_none_or(|(at, before)| at.elapsed() >= TRIM && through > before);
+        if are_all_known && is_due && through > 0 {
+            self.copies.trim(BULLETINS, through, self.log_max)?;
+            self.trimmed = Some((Instant::now(), through));
+        }
+        Ok(true)
+    }
+}
+
+/// Returns what stands at a position now.
+pub(super) fn stands_at(broker: &dyn Broker, position: u64) -> broker::Result<Stands> {
     match broker.message_after(BULLETINS, position.saturating_sub(1)) {
-        Ok(found) => Ok(found
-            .filter(|(at, _)| *at == position)
-            .map(|(at, bulletin)| Mark::of(at, &bulletin))),
-        Err(broker::Error::Trimmed { .. }) => Ok(None),
+        Ok(Some((at, bulletin))) if at == position => Ok(Stands::Bulletin(Mark::of(at, &bulletin))),
+        Ok(_) => Ok(Stands::Nothing),
+        Err(broker::Error::Trimmed { first }) => Ok(Stands::Removed { first }),
         Err(error) => Err(error),
     }
 }
@@ -192,49 +396,168 @@ pub(super) fn stands_at(broker: &dyn Broker, position: u64) -> broker::Result<Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::broker::Memory;
+    use crate::broker::{Error, Memory};
+    use crate::cluster::rows::{Beat, Rows};
     use crate::engine::library::{Bulletin, Features};
     use crate::url::Secret;
+
+    /// Bytes that the log may have.
+    const LOG_MAX: u64 = 1 << 20;
+
+    fn begin(engine: &Memory, place: &Path, worker: &str) -> Filling {
+        let secret = Secret::from_bytes([7; Secret::LEN]);
+        let options = LibraryOptions::new(&Features::default(), false, &secret);
+        let listening = Listening {
+            broker: Arc::new(engine.connect()),
+            worker: worker.to_owned(),
+            log_max: LOG_MAX,
+        };
+        Filling::begin(place, &options, listening).unwrap()
+    }
+
+    /// A shard tells notices of these numbers.
+    fn tell(engine: &Memory, from: u16, numbers: std::ops::RangeInclusive<u64>) {
+        engine.create(BULLETINS).unwrap();
+        for number in numbers {
+            let bulletin = Bulletin {
+                from,
+                gone: 0,
+                first: number,
+                features: 0,
+                // It counts, whether or not it can be read.
+                rows: vec![b"a notice".to_vec()],
+            };
+            engine.publish(BULLETINS, &bulletin.encode()).unwrap();
+        }
+    }
+
+    fn first(engine: &Memory) -> u64 {
+        match engine.message_after(BULLETINS, 0) {
+            Err(Error::Trimmed { first }) => first,
+            _ => 1,
+        }
+    }
+
+    /// Waits until something is so.
+    #[track_caller]
+    fn until(is_so: impl Fn() -> bool) {
+        let start = Instant::now();
+        while !is_so() {
+            assert!(start.elapsed() < Duration::from_mins(1), "it does not come");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[test]
+    fn the_log_goes_when_all_have_read_it_and_who_comes_later_copies_a_library() {
+        let engine = Memory::start(1 << 20);
+        let places = [(); 3].map(|()| tempfile::tempdir().unwrap());
+        let begin = |at: usize, worker: &str| {
+            let filling = begin(&engine, places[at].path(), worker);
+            filling.up_to_date()(&StopHandle::new());
+            filling
+        };
+        let names = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect();
+        tell(&engine, 0, 1..=5);
+        let one = begin(0, "one");
+        let two = begin(1, "two");
+        one.library().checkpoint().unwrap();
+        // One of them is there and has not said that it has read anything.
+        one.hear_of(names(&["one", "two"]));
+        let keeper = |worker: &str| Keeper {
+            library: one.library(),
+            copies: Copies::of_libraries(Arc::new(engine.connect()), worker),
+            alive: Arc::clone(&one.alive),
+            worker: worker.to_owned(),
+            log_max: LOG_MAX,
+            trimmed: None,
+        };
+        assert_eq!(keeper("one").turn(), Ok(true));
+        assert_eq!(keeper("two").turn(), Ok(false));
+        assert_eq!(first(&engine), 1);
+        let rows = Rows::new(Arc::new(engine.connect()));
+        let beat = Beat {
+            library: 5,
+            ..Beat::default()
+        };
+        rows.put_beat("two", 0, &beat).unwrap();
+        // One that is there and not registered yet may still read.
+        one.hear_of(names(&["one", "two", "zero"]));
+        assert_eq!(keeper("one").turn(), Ok(true));
+        assert_eq!(first(&engine), 1);
+        one.hear_of(names(&["one", "two"]));
+        assert_eq!(keeper("one").turn(), Ok(true));
+        assert_eq!(first(&engine), 5);
+        let late = begin(2, "zero");
+        assert_eq!(late.library().through(0), 5);
+        assert_eq!(late.library().position(), 5);
+        tell(&engine, 0, 6..=7);
+        late.up_to_date()(&StopHandle::new());
+        assert_eq!(late.library().through(0), 7);
+        late.end().unwrap();
+        // Who has read what is gone, and was kept for, goes on.
+        tell(&engine, 0, 8..=9);
+        let late = begin(2, "zero");
+        assert_eq!(late.library().through(0), 9);
+        for it in [one, two, late] {
+            it.end().unwrap();
+        }
+    }
+
+    #[test]
+    fn where_nobody_gives_a_copy_the_rest_is_read() {
+        let engine = Memory::start(1 << 20);
+        let place = tempfile::tempdir().unwrap();
+        tell(&engine, 0, 1..=5);
+        engine.trim(BULLETINS, 3).unwrap();
+        let (end, ended) = mpsc::channel();
+        let filler = |ended| {
+            let broker: Arc<dyn Broker> = Arc::new(engine.connect());
+            let secret = Secret::from_bytes([7; Secret::LEN]);
+            let options = LibraryOptions::new(&Features::default(), false, &secret);
+            Filler {
+                library: Arc::new(Library::open(place.path(), &options).unwrap()),
+                reader: Reader::new(Arc::clone(&broker), BULLETINS),
+                copies: Copies::of_libraries(Arc::clone(&broker), "one"),
+                broker,
+                worker: "one".to_owned(),
+                is_sure: Arc::default(),
+                is_registered: false,
+                has_log: false,
+                patience: Duration::ZERO,
+                ended,
+            }
+        };
+        let alone = filler(ended);
+        let library = Arc::clone(&alone.library);
+        let thread = thread::spawn(move || alone.run());
+        until(|| library.position() == 5);
+        end.send(()).unwrap();
+        thread.join().unwrap().unwrap();
+    }
 
     /// An engine that has lost all is filled again by who comes first, before others come.
     #[test]
     fn what_stands_in_the_place_of_what_was_lost_is_read() {
         let engine = Memory::start(1 << 20);
         let place = tempfile::tempdir().unwrap();
-        let secret = Secret::from_bytes([7; Secret::LEN]);
-        let options = LibraryOptions::new(&Features::default(), false, &secret);
         let begin = || {
-            let broker = Arc::new(engine.connect());
-            let filling = Filling::begin(place.path(), &options, broker).unwrap();
+            let filling = begin(&engine, place.path(), "one");
             filling.up_to_date()(&StopHandle::new());
             filling
         };
-        let tell = |from: u16, count: u64| {
-            engine.create(BULLETINS).unwrap();
-            for number in 1..=count {
-                let bulletin = Bulletin {
-                    from,
-                    gone: 0,
-                    first: number,
-                    features: 0,
-                    // It counts, whether or not it can be read.
-                    rows: vec![b"a notice".to_vec()],
-                };
-                engine.publish(BULLETINS, &bulletin.encode()).unwrap();
-            }
-        };
-        tell(0, 5);
+        tell(&engine, 0, 1..=5);
         let filling = begin();
         assert_eq!(filling.library().through(0), 5);
         filling.end().unwrap();
         engine.lose_all();
-        tell(1, 7);
+        tell(&engine, 1, 1..=7);
         let filling = begin();
         assert_eq!(filling.library().through(1), 7);
         assert_eq!(filling.library().position(), 7);
         // While it reads, and by which it is found later at least.
         engine.lose_tail(BULLETINS, 4);
-        tell(2, 9);
+        tell(&engine, 2, 1..=9);
         filling.up_to_date()(&StopHandle::new());
         filling.end().unwrap();
         let filling = begin();

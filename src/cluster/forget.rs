@@ -84,6 +84,7 @@ pub fn forget_worker(
     for shard in (0..).take(owners.len()) {
         Copies::new(Arc::clone(broker), shard, worker).leave()?;
     }
+    Copies::of_libraries(Arc::clone(broker), worker).leave()?;
     rows.forget(worker)?;
     Ok(true)
 }

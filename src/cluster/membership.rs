@@ -121,6 +121,8 @@ pub(super) struct Having {
     pub(super) is_leaving: bool,
     /// What it tells people.
     pub(super) tells: Tells,
+    /// Position up to which its library is durable.
+    pub(super) library: u64,
 }
 
 /// What is known of a worker.
@@ -345,6 +347,7 @@ impl Membership {
             looks: having.looks.clone(),
             machine: self.beat.machine.clone(),
             tells: having.tells.clone(),
+            library: having.library,
         };
         match self.rows.put_beat(&self.name, self.version, &beat) {
             Ok(version) => {

@@ -152,6 +152,10 @@ pub(super) struct Beat {
     pub(super) looks: BTreeMap<u16, Look>,
     /// What is to be seen of it from outside.
     pub(super) tells: Tells,
+    /// Position in the log of what all shards tell up to which its library is durable. It stands
+    /// behind all else, where versions before do not look.
+    #[serde(skip)]
+    pub(super) library: u64,
 }
 
 /// The rows of a cluster.
@@ -247,14 +251,19 @@ impl Beat {
     fn encode(&self) -> postcard::Result<Vec<u8>> {
         let figures = self.tells.figures.iter();
         let revisits: BTreeMap<u16, u64> = figures.map(|(at, it)| (*at, it.revisits)).collect();
-        postcard::to_extend(&revisits, postcard::to_stdvec(self)?)
+        let row = postcard::to_extend(&revisits, postcard::to_stdvec(self)?)?;
+        postcard::to_extend(&self.library, row)
     }
 
     /// Reads a row, which may be of a version before.
     fn decode(row: &[u8]) -> postcard::Result<Self> {
         let (mut beat, rest) = postcard::take_from_bytes::<Self>(row)?;
-        let revisits: BTreeMap<u16, u64> = match rest.is_empty() {
-            true => BTreeMap::new(),
+        let (revisits, rest): (BTreeMap<u16, u64>, _) = match rest.is_empty() {
+            true => (BTreeMap::new(), rest),
+            false => postcard::take_from_bytes(rest)?,
+        };
+        beat.library = match rest.is_empty() {
+            true => 0,
             false => postcard::from_bytes(rest)?,
         };
         for (shard, figures) in &mut beat.tells.figures {
@@ -282,6 +291,7 @@ mod tests {
             ..Figures::default()
         };
         beat.tells.figures.insert(3, figures);
+        beat.library = 300;
         let row = beat.encode().unwrap();
         assert_eq!(Beat::decode(&row).unwrap(), beat);
         // As versions before read and write it.
@@ -290,5 +300,9 @@ mod tests {
         before.number = 1;
         let row = postcard::to_stdvec(&before).unwrap();
         assert_eq!(Beat::decode(&row).unwrap(), before);
+        // Of a version that knows of visits and not of libraries.
+        let visits = BTreeMap::from([(3_u16, 9_u64)]);
+        let row = postcard::to_extend(&visits, row).unwrap();
+        assert_eq!(Beat::decode(&row).unwrap().tells.figures[&3].revisits, 9);
     }
 }

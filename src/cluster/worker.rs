@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tokio::runtime::Builder;
 
-use super::bulletins::{BULLETINS, Filling};
+use super::bulletins::{BULLETINS, Filling, Listening};
 use super::copies::{Copies, NO_COPY};
 use super::exchange::Board;
 use super::forget::{Lost, lost};
@@ -186,7 +186,12 @@ impl Worker {
             ..LibraryOptions::new(&crawl.features, crawl.draws_seed, &options.terms.secret)
         };
         let path = options.directory.join("library");
-        let filling = Filling::begin(&path, &library, Arc::clone(&broker));
+        let listening = Listening {
+            broker: Arc::clone(&broker),
+            worker: options.name.clone(),
+            log_max: options.log_max,
+        };
+        let filling = Filling::begin(&path, &library, listening);
         let filling = filling.map_err(|error| Error::Library(Box::new(error)))?;
         let of = (&*options.name, &*options.directory);
         let searches = Searches::new(Arc::clone(&broker), of, &options.terms, &options.crawl);
@@ -379,6 +384,9 @@ impl Worker {
     /// Shows how the cluster stands. Returns whether all shards have done what the list says.
     fn show(&self, now: Duration) -> bool {
         let (owners, workers) = self.membership.known(now);
+        let alive = workers.iter().filter(|(_, it)| it.is_alive);
+        self.filling
+            .hear_of(alive.map(|(name, _)| name.clone()).collect());
         let facts = Facts {
             name: &self.options.crawl_name,
             terms: &self.options.terms,
@@ -484,6 +492,7 @@ impl Worker {
             pages_in_100_s: self.rate.add(now, &figures),
             figures: figures.clone(),
         };
+        having.library = self.filling.library().durable();
         self.figures = figures;
         having
     }

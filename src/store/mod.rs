@@ -28,7 +28,7 @@ pub use replicated::{
     CommitLog, Followed, Follower, LogError, LogResult, ReadOnly, Replicated, begin_again, copy,
     refuse_logged,
 };
-pub(crate) use sealed::{Broken, seal, unseal};
+pub(crate) use sealed::{Broken, pack, seal, unpack, unseal};
 pub use typed::Typed;
 
 /// The tables. [`keys`] has the key layout of each.

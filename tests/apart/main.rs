@@ -188,6 +188,7 @@ fn tests() -> Vec<Test> {
         tools::warcio_reads_every_record_and_its_digests: Need::Python("warcio"),
         workers::of_which_one_is_killed: Need::Nats,
         workers::that_are_interrupted_while_they_copy_and_lose_a_disk: Need::Nats,
+        workers::of_which_one_comes_when_what_was_told_is_gone: Need::Nats,
         workers::that_are_stopped_and_cut_off: Need::Nats,
     ]
 }

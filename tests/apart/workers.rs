@@ -293,6 +293,28 @@ pub(crate) fn that_are_stopped_and_cut_off() {
     world.check(&["a", "b", "c"], &world.undisturbed());
 }
 
+/// A worker comes when the engine does not have any more what shards told of their documents: it
+/// copies the library of the other one, which has read all of that.
+pub(crate) fn of_which_one_comes_when_what_was_told_is_gone() {
+    let world = World::new(0x11b7, 1);
+    world.web.hold_after(80);
+    let a = world.start("a", &[]);
+    world.wait(80);
+    a.signal(Signal::TERM);
+    a.end().expect(0);
+    let engine = world.engine();
+    let end = patiently(|| engine.end("docs"));
+    assert!(end > 1);
+    patiently(|| engine.trim("docs", end));
+    world.web.hold();
+    let (b, a) = (world.start("b", &[]), world.start("a", &[]));
+    b.wait_for_line("the library is copied");
+    world.web.release();
+    a.end().expect(0);
+    b.end().expect(0);
+    world.check(&["a", "b"], &world.undisturbed());
+}
+
 /// A worker comes when the logs have lost their beginnings, and is killed while it copies; so is
 /// the one that it copies from. Of three servers one is killed. Then the disk of the first worker
 /// is lost: what only that had is fetched again.

@@ -1,5 +1,6 @@
 //! Making a copy of a shard out of its owner's, over a log of the engine: the owner gives what the
-//! rows and files of its directory have, a part at a time, and whoever makes the copy takes it.
+//! rows and files of its directory have, a part at a time, and whoever makes the copy takes it. And
+//! making a copy of a library out of another worker's, in the same way.
 //!
 //! What is on its way is bounded, since the owner gives no more than a window of what was not taken
 //! yet. Either may be killed at any moment: what is taken next stands in a row of the engine, and
@@ -10,10 +11,14 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use super::{Copies, Copy, Wish};
 use crate::broker::{self, Broker};
 use crate::cluster::rows::drawn;
-use crate::engine::{self, CopyChunk, CopyCursor, CopySource, CopyStep, Copying, Options};
+use crate::engine::library::{LibraryCursor, LibrarySource};
+use crate::engine::{self, CopyChunk, CopyCursor, CopyId, CopySource, CopyStep, Copying, Options};
 
 /// Bytes that are on their way to a copy at most, one part aside.
 const WINDOW: usize = 8 << 20;
@@ -30,9 +35,65 @@ const IDLE: Duration = Duration::from_secs(1);
 /// First wait of either for the other.
 const BUSY: Duration = Duration::from_millis(20);
 
-/// Name of the log over which copies of a shard are made.
-fn log_of_copies(shard: u16) -> String {
-    format!("copy{shard:02}")
+/// What copies are made from.
+pub(in crate::cluster) trait Source {
+    /// Says what a copy is given next.
+    type Cursor: Clone + PartialEq + Serialize + DeserializeOwned;
+
+    /// The same, for another copy.
+    fn another(&self) -> Self;
+
+    /// Returns what a copy is given behind a cursor, as bytes, and what follows.
+    fn chunk(
+        &mut self,
+        id: CopyId,
+        from: &Self::Cursor,
+    ) -> Result<(Vec<u8>, Self::Cursor), engine::Error>;
+
+    /// Whether what is given at a cursor is the last of a copy.
+    fn is_end(cursor: &Self::Cursor) -> bool;
+}
+
+impl Source for CopySource {
+    type Cursor = CopyCursor;
+
+    fn another(&self) -> Self {
+        self.another()
+    }
+
+    fn chunk(
+        &mut self,
+        id: CopyId,
+        from: &CopyCursor,
+    ) -> Result<(Vec<u8>, CopyCursor), engine::Error> {
+        let chunk = self.chunk(id, from)?;
+        Ok((chunk.encode(), chunk.to))
+    }
+
+    fn is_end(cursor: &CopyCursor) -> bool {
+        *cursor == CopyCursor::End
+    }
+}
+
+impl Source for LibrarySource {
+    type Cursor = LibraryCursor;
+
+    fn another(&self) -> Self {
+        self.clone()
+    }
+
+    fn chunk(
+        &mut self,
+        id: CopyId,
+        from: &LibraryCursor,
+    ) -> Result<(Vec<u8>, LibraryCursor), engine::Error> {
+        let chunk = LibrarySource::chunk(self, id, from)?;
+        Ok((chunk.encode(), chunk.to))
+    }
+
+    fn is_end(cursor: &LibraryCursor) -> bool {
+        *cursor == LibraryCursor::End
+    }
 }
 
 /// Waits; returns whether to go on.
@@ -45,36 +106,36 @@ fn longer(wait: Duration) -> Duration {
     (wait * 2).clamp(BUSY, IDLE)
 }
 
-/// The owner of a shard, as far as others make copies of it.
-pub(in crate::cluster) struct Giver {
+/// Who has something of which others make copies, such as the owner of a shard.
+pub(in crate::cluster) struct Giver<S: Source> {
     broker: Arc<dyn Broker>,
-    copies: Copies,
-    source: CopySource,
+    copies: Copies<S::Cursor>,
+    source: S,
     log: String,
     /// Where the log ends, if that is known.
     end: Option<u64>,
     /// Up to where it was trimmed.
     trimmed: u64,
-    given: BTreeMap<String, Given>,
+    given: BTreeMap<String, Given<S>>,
 }
 
 /// What was given to one of them.
-struct Given {
-    source: CopySource,
+struct Given<S: Source> {
+    source: S,
     /// What it wished for last.
-    wish: Wish,
+    wish: Wish<S::Cursor>,
     /// What is given next.
-    next: CopyCursor,
+    next: S::Cursor,
     /// Whether all is given.
     is_over: bool,
     /// What is on its way: what follows each part, its bytes, and its position in the log.
-    on_way: VecDeque<(CopyCursor, usize, u64)>,
+    on_way: VecDeque<(S::Cursor, usize, u64)>,
     /// When it took something last.
     moved: Instant,
 }
 
-impl Given {
-    fn new(source: &CopySource, wish: &Wish) -> Self {
+impl<S: Source> Given<S> {
+    fn new(source: &S, wish: &Wish<S::Cursor>) -> Self {
         Self {
             source: source.another(),
             wish: wish.clone(),
@@ -86,9 +147,9 @@ impl Given {
     }
 
     /// Notes what it wishes for now.
-    fn hear(&mut self, wish: &Wish) {
+    fn hear(&mut self, wish: &Wish<S::Cursor>) {
         let is_known = (wish.process, wish.id) == (self.wish.process, self.wish.id);
-        let is_next = |it: &(CopyCursor, usize, u64)| it.0 == wish.next;
+        let is_next = |it: &(S::Cursor, usize, u64)| it.0 == wish.next;
         if is_known && *wish == self.wish {
             let is_late = self.moved.elapsed() >= PATIENCE;
             if !is_late || self.on_way.is_empty() {
@@ -123,34 +184,43 @@ impl From<broker::Error> for Trouble {
     }
 }
 
-impl Giver {
+impl<S: Source> Giver<S> {
     pub(in crate::cluster) fn new(
         broker: Arc<dyn Broker>,
-        shard: u16,
-        copies: Copies,
-        source: CopySource,
+        copies: Copies<S::Cursor>,
+        source: S,
     ) -> Self {
         Self {
             broker,
+            log: copies.log(),
             copies,
             source,
-            log: log_of_copies(shard),
             end: None,
             trimmed: 0,
             given: BTreeMap::new(),
         }
     }
 
-    /// Gives until the crawl of the shard is over.
-    pub(in crate::cluster) fn run(mut self, ended: &Receiver<()>) {
+    /// Gives until the crawl of the shard is over, or until asked to end; only while it is its turn
+    /// to do so.
+    pub(in crate::cluster) fn run(
+        mut self,
+        ended: &Receiver<()>,
+        mut is_its_turn: impl FnMut() -> broker::Result<bool>,
+    ) {
         let mut wait = BUSY;
         while goes_on(ended, wait) {
-            wait = match self.turn() {
+            let turn = match is_its_turn() {
+                Ok(true) => self.turn(),
+                Ok(false) => Ok(false),
+                Err(error) => Err(error.into()),
+            };
+            wait = match turn {
                 Ok(true) => BUSY,
                 Ok(false) => longer(wait),
                 Err(Trouble::Source(engine::Error::Over(_))) => return,
                 Err(Trouble::Source(error)) => {
-                    tracing::error!(%error, "a copy of a shard cannot be made from here");
+                    tracing::error!(%error, "no copy can be made from here");
                     IDLE
                 }
                 Err(Trouble::Engine(error)) => {
@@ -177,8 +247,7 @@ impl Giver {
             given.hear(wish);
             while !given.is_over && given.bytes() < WINDOW {
                 let chunk = given.source.chunk(given.wish.id, &given.next);
-                let chunk = chunk.map_err(Trouble::Source)?;
-                let bytes = chunk.encode();
+                let (bytes, to) = chunk.map_err(Trouble::Source)?;
                 let end = match self.end {
                     Some(end) => end,
                     None => {
@@ -191,8 +260,8 @@ impl Giver {
                 let at = self.broker.append(&self.log, end, &bytes)?;
                 self.end = Some(at);
                 has_given = true;
-                given.is_over = given.next == CopyCursor::End;
-                given.next = chunk.to;
+                given.is_over = S::is_end(&given.next);
+                given.next = to;
                 given
                     .on_way
                     .push_back((given.next.clone(), bytes.len(), at));
@@ -218,38 +287,22 @@ impl Giver {
     }
 }
 
-/// A worker that makes a copy of a shard.
-pub(in crate::cluster) struct Taker {
+/// A worker that makes a copy.
+pub(in crate::cluster) struct Taker<C = CopyCursor> {
     broker: Arc<dyn Broker>,
-    copies: Copies,
+    copies: Copies<C>,
     log: String,
     process: [u8; 8],
     /// Position of the last part that was read.
     position: Option<u64>,
     /// What it said last.
-    told: Option<Copy>,
+    told: Option<Copy<C>>,
     /// Bytes that it has taken since.
     taken: usize,
 }
 
 impl Taker {
-    pub(in crate::cluster) fn new(
-        broker: Arc<dyn Broker>,
-        shard: u16,
-        copies: Copies,
-    ) -> broker::Result<Self> {
-        Ok(Self {
-            broker,
-            copies,
-            log: log_of_copies(shard),
-            process: drawn()?,
-            position: None,
-            told: None,
-            taken: 0,
-        })
-    }
-
-    /// Takes until the copy is complete. Returns `false` if it was asked to end before.
+    /// Takes until the copy of a shard is complete. Returns `false` if it was asked to end before.
     pub(in crate::cluster) fn run(
         mut self,
         copying: &mut Copying,
@@ -261,9 +314,12 @@ impl Taker {
             wait = match copying.step(options)? {
                 CopyStep::Applied => Duration::ZERO,
                 CopyStep::AtEnd | CopyStep::Away(_) => longer(wait),
-                CopyStep::Chunk => match self.next(copying) {
-                    Ok(Some(chunk)) => {
-                        copying.take(chunk, options)?;
+                CopyStep::Chunk => match self.next(copying.wish(), copying.position()) {
+                    Ok(Some(bytes)) => {
+                        match CopyChunk::decode(&bytes) {
+                            Ok(chunk) => drop(copying.take(chunk, options)?),
+                            Err(reason) => unreadable(&reason),
+                        }
                         Duration::ZERO
                     }
                     Ok(None) => longer(wait),
@@ -288,9 +344,37 @@ impl Taker {
             }
         }
     }
+}
 
-    /// Says what is needed, and returns what has come of it.
-    fn next(&mut self, copying: &Copying) -> broker::Result<Option<CopyChunk>> {
+/// What becomes of a part that is damaged, or of another version: it is given again, or another
+/// worker will be able to read it.
+pub(in crate::cluster) fn unreadable(reason: &str) {
+    tracing::warn!(reason, "a part of a copy cannot be read");
+}
+
+impl<C: Clone + PartialEq + Serialize + DeserializeOwned> Taker<C> {
+    pub(in crate::cluster) fn new(
+        broker: Arc<dyn Broker>,
+        copies: Copies<C>,
+    ) -> broker::Result<Self> {
+        Ok(Self {
+            broker,
+            log: copies.log(),
+            copies,
+            process: drawn()?,
+            position: None,
+            told: None,
+            taken: 0,
+        })
+    }
+
+    /// Says what is needed, of which copy, and up to which position in its log nothing is, and
+    /// returns what has come of it.
+    pub(in crate::cluster) fn next(
+        &mut self,
+        wish: (CopyId, C),
+        through: u64,
+    ) -> broker::Result<Option<Vec<u8>>> {
         let after = match self.position {
             Some(position) => position,
             None => {
@@ -299,13 +383,22 @@ impl Taker {
             }
         };
         self.position = Some(after);
+        let (id, next) = wish;
+        let copy = Copy {
+            position: through,
+            wish: Some(Wish {
+                process: self.process,
+                id,
+                next,
+            }),
+        };
         if self.told.is_none() || self.taken >= TOLD {
-            self.tell(copying)?;
+            self.tell(&copy)?;
         }
         let (at, bytes) = match self.broker.next(&self.log, after) {
             Ok(Some(next)) => next,
             Ok(None) => {
-                self.tell(copying)?;
+                self.tell(&copy)?;
                 return Ok(None);
             }
             Err(broker::Error::Trimmed { first }) => {
@@ -316,29 +409,13 @@ impl Taker {
         };
         self.position = Some(at);
         self.taken += bytes.len();
-        match CopyChunk::decode(&bytes) {
-            Ok(chunk) => Ok(Some(chunk)),
-            Err(reason) => {
-                // It is given again, or another worker will be able to read it.
-                tracing::warn!(reason, "a part of a copy cannot be read");
-                Ok(None)
-            }
-        }
+        Ok(Some(bytes))
     }
 
-    fn tell(&mut self, copying: &Copying) -> broker::Result<()> {
-        let (id, next) = copying.wish();
-        let copy = Copy {
-            position: copying.position(),
-            wish: Some(Wish {
-                process: self.process,
-                id,
-                next,
-            }),
-        };
-        if self.told.as_ref() != Some(&copy) {
-            self.copies.put(&copy)?;
-            self.told = Some(copy);
+    fn tell(&mut self, copy: &Copy<C>) -> broker::Result<()> {
+        if self.told.as_ref() != Some(copy) {
+            self.copies.put(copy)?;
+            self.told = Some(copy.clone());
         }
         self.taken = 0;
         Ok(())

@@ -58,7 +58,7 @@ impl Follower {
             self.position.store(NO_COPY, Ordering::Relaxed);
             let log = Arc::clone(&self.log) as Arc<dyn CommitLog>;
             let mut copying = Copying::open(&self.directory, &self.options, log)?;
-            let taker = Taker::new(Arc::clone(&self.broker), shard, self.copies.clone());
+            let taker = Taker::new(Arc::clone(&self.broker), self.copies.clone());
             let taker = taker.map_err(|error| engine::Error::Internal(error.to_string()))?;
             if !taker.run(&mut copying, &self.options, &self.ended)? {
                 return Ok(());

@@ -150,11 +150,11 @@ impl Worker {
             if let Err(error) = copies.put(&registered) {
                 tracing::debug!(shard, %error, "the owner is not registered for a copy");
             }
-            let giver = Giver::new(Arc::clone(&broker), shard, copies, crawl.copy_source());
+            let giver = Giver::new(Arc::clone(&broker), copies, crawl.copy_source());
             let (end_giver, ended) = mpsc::channel();
             let giver = thread::Builder::new()
                 .name(format!("copies-{shard:02}"))
-                .spawn(move || giver.run(&ended))
+                .spawn(move || giver.run(&ended, || Ok(true)))
                 .map_err(engine::Error::Threads)?;
             let handles = Handles {
                 control: crawl.control(),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::engine::Error;
 use crate::engine::library::{
-    ForeignDocuments, Library, LibraryError, Mark, Marks, Told, sent_to_all,
+    ForeignDocuments, Library, LibraryError, Mark, Marks, Stands, Told, sent_to_all,
 };
 use crate::frontier::Shards;
 use crate::rows::Notice;
@@ -58,7 +58,7 @@ impl Ear {
     /// What `now` says.
     pub fn stay_or_go_back<E>(
         &mut self,
-        now: impl FnMut(u64) -> Result<Option<Mark>, E>,
+        now: impl FnMut(u64) -> Result<Stands, E>,
     ) -> Result<(), E> {
         self.position = self.marks.still(self.position, now)?;
         Ok(())

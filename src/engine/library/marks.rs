@@ -17,6 +17,20 @@ pub struct Mark {
     pub hash: u64,
 }
 
+/// What stands at a position of the log now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stands {
+    /// This bulletin.
+    Bulletin(Mark),
+    /// Nothing: the log ends before it.
+    Nothing,
+    /// What stood before this position was removed, because all had read it.
+    Removed {
+        /// The first position that is left.
+        first: u64,
+    },
+}
+
 impl Mark {
     /// The mark of a bulletin.
     pub fn of(position: u64, bulletin: &[u8]) -> Self {
@@ -53,7 +67,8 @@ impl Marks {
     }
 
     /// Returns the last position up to which there is still what was read, for who has read up to
-    /// a position; 0 if there is none. `now` returns what stands at a position.
+    /// a position; 0 if there is none. `now` returns what stands at a position. What was removed is
+    /// taken to be what was read.
     ///
     /// # Errors
     ///
@@ -61,19 +76,25 @@ impl Marks {
     pub fn still<E>(
         &self,
         position: u64,
-        mut now: impl FnMut(u64) -> Result<Option<Mark>, E>,
+        mut now: impl FnMut(u64) -> Result<Stands, E>,
     ) -> Result<u64, E> {
+        let removed = |first: u64| position.min(first.saturating_sub(1));
         if self.0.is_empty() && position > 0 {
             // Nothing is known of what was read by a version without marks.
-            return Ok(now(position)?.map_or(0, |_| position));
+            return Ok(match now(position)? {
+                Stands::Bulletin(_) => position,
+                Stands::Nothing => 0,
+                Stands::Removed { first } => removed(first),
+            });
         }
         // From the first one on: who has read on since a loss knows what came behind it.
         let mut still = 0;
         for mark in self.0.iter().filter(|it| it.position <= position) {
-            if now(mark.position)? != Some(*mark) {
-                break;
-            }
-            still = mark.position;
+            still = match now(mark.position)? {
+                Stands::Bulletin(it) if it == *mark => mark.position,
+                Stands::Removed { first } => removed(first),
+                Stands::Bulletin(_) | Stands::Nothing => break,
+            };
         }
         Ok(still)
     }
@@ -97,7 +118,12 @@ mod tests {
             assert!(marks.0.len() <= 40, "{}", marks.0.len());
         }
         let still = |end: u64| {
-            let now = |at| Ok::<_, Infallible>(Some(at).filter(|at| *at <= end).map(mark));
+            let now = |at| {
+                Ok::<_, Infallible>(match at <= end {
+                    true => Stands::Bulletin(mark(at)),
+                    false => Stands::Nothing,
+                })
+            };
             marks.still(100_000, now).unwrap()
         };
         assert_eq!(still(100_000), 100_000);
@@ -111,9 +137,9 @@ mod tests {
     fn what_stands_there_now_is_another_bulletin() {
         let mut marks = Marks::default();
         assert_eq!(marks.still(0, |_| Err(())), Ok(0));
-        let is_there = |is_there: bool| move |at| Ok::<_, Infallible>(is_there.then(|| mark(at)));
-        assert_eq!(marks.still(7, is_there(true)), Ok(7));
-        assert_eq!(marks.still(7, is_there(false)), Ok(0));
+        let always = |stands: Stands| move |_| Ok::<_, Infallible>(stands);
+        assert_eq!(marks.still(7, always(Stands::Bulletin(mark(7)))), Ok(7));
+        assert_eq!(marks.still(7, always(Stands::Nothing)), Ok(0));
         for position in 1..=10 {
             marks.note(mark(position));
         }
@@ -121,7 +147,7 @@ mod tests {
             ..=5 => mark(at),
             _ => Mark::of(at, b"another"),
         };
-        let still = marks.still(10, |at| Ok::<_, Infallible>(Some(other(at))));
+        let still = marks.still(10, |at| Ok::<_, Infallible>(Stands::Bulletin(other(at))));
         let still = still.unwrap();
         assert!((1..=5).contains(&still), "{still}");
         // What is read again takes the place.
@@ -129,5 +155,32 @@ mod tests {
         marks.note(other(still + 1));
         assert_eq!(marks.last(), Some(other(still + 1)));
         assert_eq!(marks.still(10, |_| Err("away")), Err("away"));
+    }
+
+    #[test]
+    fn what_was_removed_was_read() {
+        let mut marks = Marks::default();
+        for position in 1..=100 {
+            marks.note(mark(position));
+        }
+        let still = |position: u64, first: u64, end: u64| {
+            let now = |at| {
+                Ok::<_, Infallible>(match at {
+                    _ if at < first => Stands::Removed { first },
+                    _ if at <= end => Stands::Bulletin(mark(at)),
+                    _ => Stands::Nothing,
+                })
+            };
+            marks.still(position, now).unwrap()
+        };
+        assert_eq!(still(100, 60, 100), 100);
+        assert_eq!(still(100, 200, 300), 100);
+        assert_eq!(still(50, 60, 100), 50);
+        // What was lost stood behind that.
+        assert!((59..=80).contains(&still(100, 60, 80)));
+        assert_eq!(
+            Marks::default().still(50, |_| Ok::<_, Infallible>(Stands::Removed { first: 9 })),
+            Ok(8)
+        );
     }
 }

@@ -2,7 +2,8 @@
 //! there what others have stored, and which servers others visit.
 //!
 //! It is filled from what all shards tell ([`Bulletin`]), in the one order in which all workers
-//! read that, by one thread. It can be lost: it is read anew then. What it says is never more than
+//! read that, by one thread. It can be lost: it is read anew then, and what all had read and nobody has any
+//! more but in a library is copied out of another one (`copy`). What it says is never more than
 //! what was committed, because a shard tells of a document in the batch that commits it.
 //!
 //! Under `library/` of the worker's directory are documents and runs as in a crawl's directory,
@@ -10,6 +11,7 @@
 //! it is becomes durable with a checkpoint; what came behind is read again, under the same numbers.
 
 mod bulletin;
+mod copy;
 mod error;
 mod marks;
 mod neighbours;
@@ -27,9 +29,10 @@ use std::time::Duration;
 pub use crate::dedup::Features;
 pub use bulletin::{Bulletin, BulletinError};
 pub(crate) use bulletin::{sent_to_all, told_documents, waiting_notices};
+pub use copy::{LibraryChunk, LibraryCopy, LibraryCursor, LibrarySource};
 use error::LibraryError as Error;
 pub use error::LibraryError;
-pub use marks::{Mark, Marks};
+pub use marks::{Mark, Marks, Stands};
 use neighbours::Neighbours;
 pub use options::LibraryOptions;
 use options::number_of;
@@ -99,6 +102,17 @@ impl Library {
         self.read().0.state.position
     }
 
+    /// Returns the position up to which all is durable.
+    pub fn durable(&self) -> u64 {
+        self.read().0.durable
+    }
+
+    /// Passes over what stands up to a position, which is gone.
+    pub fn pass_over(&self, position: u64) {
+        let mut shelves = self.write();
+        shelves.state.position = shelves.state.position.max(position);
+    }
+
     /// Returns the number of the last notice of a shard that is here.
     pub fn through(&self, shard: u16) -> u64 {
         let reading = self.read();
@@ -152,10 +166,7 @@ impl Library {
     /// # Errors
     ///
     /// What `now` says: then nothing is known, and it is to be asked again before anything is read.
-    pub fn stay_or_go_back<E>(
-        &self,
-        now: impl FnMut(u64) -> Result<Option<Mark>, E>,
-    ) -> Result<u64, E> {
+    pub fn stay_or_go_back<E>(&self, now: impl FnMut(u64) -> Result<Stands, E>) -> Result<u64, E> {
         let (position, marks) = {
             let reading = self.read();
             (reading.0.state.position, reading.0.marks.clone())
@@ -168,17 +179,21 @@ impl Library {
         Ok(still)
     }
 
-    /// Whether what was read last still stands there. `now` returns what stands at a position.
+    /// Whether what was read last still stands there, or was removed. `now` returns what stands at
+    /// a position.
     ///
     /// # Errors
     ///
     /// What `now` says.
-    pub fn has_last<E>(
-        &self,
-        mut now: impl FnMut(u64) -> Result<Option<Mark>, E>,
-    ) -> Result<bool, E> {
-        let last = self.read().0.marks.last();
-        last.map_or(Ok(true), |last| Ok(now(last.position)? == Some(last)))
+    pub fn has_last<E>(&self, mut now: impl FnMut(u64) -> Result<Stands, E>) -> Result<bool, E> {
+        let Some(last) = self.read().0.marks.last() else {
+            return Ok(true);
+        };
+        Ok(match now(last.position)? {
+            Stands::Bulletin(it) => it == last,
+            Stands::Removed { .. } => true,
+            Stands::Nothing => false,
+        })
     }
 
     /// Returns how often it went back since it was opened, and to which position at most.

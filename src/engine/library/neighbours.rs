@@ -74,6 +74,22 @@ impl Neighbours {
         batch.put(Table::Meta, row_of(server), encode(visitors));
     }
 
+    /// Notes what [`note`](Self::note) wrote elsewhere.
+    pub(super) fn note_row(
+        &self,
+        (key, row): (&[u8], &[u8]),
+        now: Moment,
+        batch: &mut Batch,
+    ) -> store::Result<()> {
+        let visitors: Vec<Visitor> = decode(Table::Meta, row)?;
+        if let Some(server) = parse_row_of(key) {
+            for (shard, until) in visitors {
+                self.note((server, shard), until, now, batch);
+            }
+        }
+        Ok(())
+    }
+
     /// Forgets servers that nobody visits any more.
     pub(super) fn forget(&self, now: Moment, batch: &mut Batch) {
         self.write().retain(|server, visitors| {
@@ -134,6 +150,11 @@ impl Neighbours {
     fn write(&self) -> RwLockWriteGuard<'_, HashMap<IpAddr, Vec<Visitor>>> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether this is the key of a row.
+pub(super) fn is_row(key: &[u8]) -> bool {
+    key.starts_with(ROWS)
 }
 
 fn row_of(server: IpAddr) -> Vec<u8> {

@@ -72,7 +72,7 @@ pub(super) struct Beside {
 pub(super) struct Shelves {
     pub(super) index: Index,
     catalog: Catalog,
-    store: Embedded,
+    pub(super) store: Embedded,
     pub(super) state: State,
     pub(super) marks: Marks,
     /// How often it went back, and how far at most.
@@ -81,6 +81,8 @@ pub(super) struct Shelves {
     pub(super) neighbours: Neighbours,
     clock: Clock,
     max_documents: u64,
+    /// Position up to which all is durable.
+    pub(super) durable: u64,
     /// How far it was when the checkpoint that is being written was begun.
     begun: Option<(State, Marks)>,
     checked: Instant,
@@ -156,6 +158,7 @@ impl Shelves {
             index: Index::new(documents, options.features.clone()),
             catalog,
             store,
+            durable: state.position,
             state,
             max_documents: options.max_documents,
             begun: None,
@@ -251,18 +254,23 @@ impl Shelves {
                 _ if is_known => None,
                 Ok(Notice::Document(published)) => {
                     if bulletin.features == self.features {
-                        self.add(from, *published, &mut batch)?;
+                        let id = foreign(from, published.document.id);
+                        self.add(id, *published, &mut batch)?;
                     }
                     None
                 }
                 Ok(Notice::Own(number, own)) => {
-                    self.change(foreign(from, number), own, &mut batch)?;
+                    if let Some((number, _)) = self.find(foreign(from, number))? {
+                        self.change(number, own, &mut batch)?;
+                    }
                     None
                 }
                 Ok(Notice::Settled(site)) => Some(Told::Settled(site)),
                 Ok(Notice::Gone(number)) => {
                     let id = foreign(from, number);
-                    self.remove(id, &mut batch)?;
+                    if let Some((number, _)) = self.find(id)? {
+                        self.remove(number, &mut batch)?;
+                    }
                     Some(Told::Gone(id))
                 }
                 Ok(Notice::Visits { server, until }) => {
@@ -287,9 +295,53 @@ impl Shelves {
         Ok(())
     }
 
-    /// Adds a document of a shard.
-    fn add(&mut self, from: u16, new: Published, batch: &mut Batch) -> Result<(), Error> {
-        let id = foreign(from, new.document.id);
+    /// Whether this is the key of something that was told.
+    pub(super) fn is_told(key: &[u8]) -> bool {
+        key.starts_with(TOLD)
+    }
+
+    /// Returns a document by its number here, under the one by which it is known everywhere; `None`
+    /// if it is gone.
+    pub(super) fn published(&self, number: DocumentId) -> Result<Option<Published>, Error> {
+        let Some(document) = self.index.documents().get(number)? else {
+            return Ok(None);
+        };
+        let beside = self.beside(number)?;
+        let (form, own) = beside.map_or((None, None), |it| (it.form, it.own));
+        Ok(Some(Published {
+            document: (*document).clone(),
+            form,
+            own,
+        }))
+    }
+
+    /// Goes on where another library was, of which this is a copy: what was here beyond that is read
+    /// again.
+    pub(super) fn go_on_from(&mut self, position: u64, through: BTreeMap<u16, u64>, marks: Marks) {
+        self.state.position = position;
+        self.state.through = through;
+        self.marks = marks;
+    }
+
+    /// Notes who visits a server, as the row of another library says.
+    pub(super) fn note_server(
+        &self,
+        key: &[u8],
+        row: &[u8],
+        batch: &mut Batch,
+    ) -> Result<(), Error> {
+        Ok(self
+            .neighbours
+            .note_row((key, row), self.clock.now(), batch)?)
+    }
+
+    /// Adds a document by the number by which it is known everywhere, unless it is here.
+    pub(super) fn add(
+        &mut self,
+        id: DocumentId,
+        new: Published,
+        batch: &mut Batch,
+    ) -> Result<(), Error> {
         if self.find(id)?.is_some() {
             return Ok(());
         }
@@ -336,16 +388,13 @@ impl Shelves {
         }
     }
 
-    /// Changes what of a document is its own.
-    fn change(
+    /// Changes what of a document is its own, by its number here.
+    pub(super) fn change(
         &mut self,
-        id: DocumentId,
+        number: DocumentId,
         own: Option<OwnPart>,
         batch: &mut Batch,
     ) -> Result<(), Error> {
-        let Some((number, _)) = self.find(id)? else {
-            return Ok(());
-        };
         let beside = self.beside_now(number, batch)?;
         if let Some(beside) = beside.filter(|it| it.is_full) {
             let beside = Beside { own, ..beside };
@@ -354,11 +403,8 @@ impl Shelves {
         Ok(())
     }
 
-    /// Removes a document.
-    fn remove(&mut self, id: DocumentId, batch: &mut Batch) -> Result<(), Error> {
-        let Some((number, _)) = self.find(id)? else {
-            return Ok(());
-        };
+    /// Removes a document, by its number here.
+    pub(super) fn remove(&mut self, number: DocumentId, batch: &mut Batch) -> Result<(), Error> {
         let beside = self.beside_now(number, batch)?;
         let was_full = beside.is_some_and(|it| it.is_full);
         self.state.full -= u64::from(was_full).min(self.state.full);
@@ -407,6 +453,8 @@ impl Shelves {
         let mut batch = Batch::new();
         batch.put(Table::Meta, STATE, encode(&state));
         batch.put(Table::Meta, MARKS, encode(&marks));
-        Ok(self.store.commit(batch, Durability::Disk)?)
+        self.store.commit(batch, Durability::Disk)?;
+        self.durable = state.position;
+        Ok(())
     }
 }

@@ -9,7 +9,10 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{Library, LibraryOptions, Mark, waiting_notices};
+use super::{
+    Library, LibraryChunk, LibraryCopy, LibraryOptions, LibrarySource, Mark, Stands,
+    waiting_notices,
+};
 use crate::dedup::{Features, Fingerprints, Tier, foreign, shard_of};
 use crate::engine::commit::families;
 use crate::engine::exchange::{Carried, Carrier, Crier, Ear, Faults};
@@ -151,6 +154,41 @@ impl Crawl {
         self.ears[usize::from(shard)] = None;
     }
 
+    /// A worker completes its library out of another one's, which reads on meanwhile. It may have
+    /// lost what it had.
+    fn copy(&mut self, from: u16, to: u16, is_lost: bool) {
+        self.kill(to);
+        if is_lost {
+            let path = self.place.path().join(to.to_string());
+            let world = self.world(to);
+            world.committer = None;
+            world.options.library = None;
+            std::fs::remove_dir_all(&path).unwrap();
+        }
+        let path = self.place.path().join(to.to_string());
+        let library = match is_lost {
+            true => open(&path, self.max_documents),
+            false => self.library(to),
+        };
+        let source = LibrarySource::new(self.library(from));
+        let mut copy = LibraryCopy::begin(&library, [7; 8]);
+        loop {
+            let (id, next) = copy.wish();
+            let chunk = LibraryChunk::decode(&source.chunk(id, &next).unwrap().encode()).unwrap();
+            // What was on its way for another one, or comes twice, changes nothing.
+            let other = LibraryChunk::decode(&source.chunk([8; 8], &next).unwrap().encode());
+            assert!(!copy.take(other.unwrap()).unwrap());
+            if copy.take(chunk).unwrap() {
+                break;
+            }
+            self.hear(from);
+        }
+        if is_lost {
+            self.world(to).options.library = Some(library);
+            self.world(to).restart();
+        }
+    }
+
     /// Goes on until all have heard all.
     fn settle(&mut self) {
         for _ in 0..10_000 {
@@ -239,10 +277,11 @@ fn shard(own: u16, count: u16, library: Arc<Library>) -> Options {
 }
 
 /// What stands at a position of the log.
-fn stands_at(log: &[Vec<u8>]) -> impl FnMut(u64) -> Result<Option<Mark>, Infallible> + '_ {
+fn stands_at(log: &[Vec<u8>]) -> impl FnMut(u64) -> Result<Stands, Infallible> + '_ {
     |at| {
         let index = usize::try_from(at - 1).unwrap();
-        Ok(log.get(index).map(|bulletin| Mark::of(at, bulletin)))
+        let bulletin = log.get(index).map(|bulletin| Mark::of(at, bulletin));
+        Ok(bulletin.map_or(Stands::Nothing, Stands::Bulletin))
     }
 }
 
@@ -257,7 +296,7 @@ proptest! {
     #[test]
     fn each_document_reaches_each_library_once(
         count in 2..4_u16,
-        steps in prop::collection::vec((0..14_u8, any::<u16>(), 0..6_u64), 20..90),
+        steps in prop::collection::vec((0..16_u8, any::<u16>(), 0..6_u64), 20..90),
         (lost, doubled, delayed, seed) in (0..40_u8, 0..40_u8, 0..60_u8, any::<u64>()),
     ) {
         let faults = Faults { lost, doubled, delayed };
@@ -286,7 +325,8 @@ proptest! {
                 5..=7 => crawl.tell(shard),
                 8..=9 => crawl.arrive(),
                 10..=12 => crawl.hear(shard),
-                _ => crawl.kill(shard),
+                13 => crawl.kill(shard),
+                _ => crawl.copy((shard + 1) % count, shard, text % 2 == 0),
             }
         }
         // What is to be visited again is, until nothing is.

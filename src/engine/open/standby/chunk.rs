@@ -4,17 +4,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::store::copy::{NextRow, Origin};
-use crate::store::{Broken, Table, decode, encode, seal, unseal};
+use crate::store::{Table, decode, encode, pack, unpack};
 
 /// Version of the form in which chunks are carried.
 const VERSION: u8 = 1;
-
-/// Compression level: higher ones take longer than they save of a local network.
-const LEVEL: i32 = 1;
-
-/// Bytes that a chunk may have before compression. A row has a few hundred kilobytes at most; what
-/// is announced beyond this is damage.
-const MAX_BYTES: usize = 1 << 28;
 
 /// Drawn by who makes a copy: chunks of others are not for it.
 pub type CopyId = [u8; 8];
@@ -78,15 +71,9 @@ pub(super) fn keys(distances: &[u64]) -> Option<Vec<u64>> {
 }
 
 impl CopyChunk {
-    /// Returns the chunk as bytes: the version, its length before compression, its parts (zstd),
-    /// and a checksum (xxh3, little-endian).
+    /// Returns the chunk as bytes, packed and with a checksum.
     pub fn encode(&self) -> Vec<u8> {
-        let plain = encode(self);
-        let mut bytes = vec![VERSION];
-        bytes.extend((plain.len() as u64).to_le_bytes());
-        // Only a level that does not exist, or too small a buffer, would be an error.
-        bytes.extend(zstd::bulk::compress(&plain, LEVEL).unwrap_or_default());
-        seal(bytes)
+        pack(VERSION, &encode(self))
     }
 
     /// Reads what [`encode`](Self::encode) wrote.
@@ -95,18 +82,7 @@ impl CopyChunk {
     ///
     /// Says what is wrong with what is damaged, or of another version.
     pub fn decode(bytes: &[u8]) -> Result<Self, String> {
-        let body = unseal(VERSION, bytes).map_err(|broken| match broken {
-            Broken::Version(other) => {
-                format!("it has the form {other}, and this version of gleaner reads form {VERSION}")
-            }
-            Broken::Short => "it is cut off".to_owned(),
-            Broken::Checksum => "its checksum does not match".to_owned(),
-        })?;
-        let (length, packed) = body.split_first_chunk().ok_or("it is cut off")?;
-        let length = usize::try_from(u64::from_le_bytes(*length)).ok();
-        let length = length.filter(|it| *it <= MAX_BYTES);
-        let length = length.ok_or("it is too long")?;
-        let plain = zstd::bulk::decompress(packed, length).map_err(|error| error.to_string())?;
+        let plain = unpack(VERSION, bytes)?;
         decode(Table::Meta, &plain).map_err(|error| error.to_string())
     }
 }
@@ -116,6 +92,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::store::seal;
 
     fn chunk(part: Part) -> CopyChunk {
         CopyChunk {
