@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use tokio::runtime::Builder;
 
-use super::bulletins::{BULLETINS, Filling, Listening};
+use super::bulletins::{BULLETINS, Filling};
 use super::copies::{Copies, NO_COPY};
 use super::exchange::Board;
 use super::forget::{Lost, lost};
@@ -30,9 +30,8 @@ use super::view::WorkerView;
 use super::wanted::{self, Going, Heard, Wanted};
 use crate::broker::{self, Broker};
 use crate::engine::exchange::Look;
-use crate::engine::library::LibraryOptions;
 use crate::engine::{self, Lease, Options, StopHandle};
-use posts::{Post, Role, renew};
+use posts::{Post, Role, begin_to_fill, renew};
 
 /// Time that a worker which ends takes at most to give away what it owns.
 const LEAVING: Duration = Duration::from_secs(30);
@@ -180,19 +179,7 @@ impl Worker {
             }
         }
         let heard = Heard::of(&options.directory).unwrap_or_default();
-        let crawl = &options.crawl;
-        let library = LibraryOptions {
-            max_documents: options.library,
-            ..LibraryOptions::new(&crawl.features, crawl.draws_seed, &options.terms.secret)
-        };
-        let path = options.directory.join("library");
-        let listening = Listening {
-            broker: Arc::clone(&broker),
-            worker: options.name.clone(),
-            log_max: options.log_max,
-        };
-        let filling = Filling::begin(&path, &library, listening);
-        let filling = filling.map_err(|error| Error::Library(Box::new(error)))?;
+        let filling = begin_to_fill(&options, &broker)?;
         let of = (&*options.name, &*options.directory);
         let searches = Searches::new(Arc::clone(&broker), of, &options.terms, &options.crawl);
         let searches = searches.map_err(|source| NotTaken::Io {

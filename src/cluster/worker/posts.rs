@@ -10,13 +10,16 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
-use super::{Error, Worker};
+use super::{Error, Worker, WorkerOptions};
+use crate::broker::Broker;
+use crate::cluster::bulletins::{Filling, Listening};
 use crate::cluster::copies::{Copies, Copy, Follower, Giver, NO_COPY};
 use crate::cluster::exchange::{Exchange, Listed};
 use crate::cluster::log::{ShardLog, log_of};
 use crate::cluster::tells::Figures;
 use crate::cluster::wanted::Going;
 use crate::control::{ControlServer, Handles, ServeMode};
+use crate::engine::library::LibraryOptions;
 use crate::engine::{
     self, Control, Crawl, Ending, Failpoint, Lease, LiveOptions, LostWorker, Opening, Options,
     RunLimits, ShardOptions, Step, StopHandle, Watch,
@@ -297,6 +300,25 @@ impl Worker {
         let work = move || follower.run().map(|()| None);
         Post::start(shard, Role::Following { end, is_revived }, position, work)
     }
+}
+
+/// Opens the library of a worker, and begins to fill it.
+pub(super) fn begin_to_fill(
+    options: &WorkerOptions,
+    broker: &Arc<dyn Broker>,
+) -> Result<Filling, Error> {
+    let crawl = &options.crawl;
+    let library = LibraryOptions {
+        max_documents: options.library,
+        ..LibraryOptions::new(&crawl.features, crawl.draws_seed, &options.terms.secret)
+    };
+    let listening = Listening {
+        broker: Arc::clone(broker),
+        worker: options.name.clone(),
+        log_max: options.log_max,
+    };
+    let filling = Filling::begin(&options.directory.join("library"), &library, listening);
+    filling.map_err(|error| Error::Library(Box::new(error)))
 }
 
 /// Lets hosts of the shards that this worker owns be visited until this time of the clock. Those of

@@ -2,9 +2,9 @@
 //! there what others have stored, and which servers others visit.
 //!
 //! It is filled from what all shards tell ([`Bulletin`]), in the one order in which all workers
-//! read that, by one thread. It can be lost: it is read anew then, and what all had read and nobody has any
-//! more but in a library is copied out of another one (`copy`). What it says is never more than
-//! what was committed, because a shard tells of a document in the batch that commits it.
+//! read that, by one thread. It can be lost: it is read anew then, and what is gone from there by
+//! then is copied out of another worker's (`copy`). What it says is never more than what was
+//! committed, because a shard tells of a document in the batch that commits it.
 //!
 //! Under `library/` of the worker's directory are documents and runs as in a crawl's directory,
 //! with numbers in the order of arrival, and a store with what of each document is its own. How far

@@ -315,8 +315,8 @@ impl Shelves {
         }))
     }
 
-    /// Goes on where another library was, of which this is a copy: what was here beyond that is read
-    /// again.
+    /// Goes on where another library was, of which this is a copy: what was here beyond that is
+    /// read again.
     pub(super) fn go_on_from(&mut self, position: u64, through: BTreeMap<u16, u64>, marks: Marks) {
         self.state.position = position;
         self.state.through = through;
