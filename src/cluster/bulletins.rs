@@ -34,9 +34,9 @@ const WAITS: Duration = Duration::from_millis(50);
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Time between two times that the log is trimmed.
-const TRIM: Duration = Duration::from_secs(2);
+const TRIM: Duration = Duration::from_secs(10);
 
-/// Time without a part of a copy after which a library goes on without what is gone.
+/// Time without a part of a copy after which it is told that nobody gives one.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How a worker takes part in what all shards tell.
@@ -83,7 +83,8 @@ impl Filling {
             log_max,
         } = listening;
         let library = Arc::new(Library::open(path, options)?);
-        let (is_sure, alive) = (Arc::default(), Alive::default());
+        let (is_sure, is_registered) = (Arc::default(), Arc::default());
+        let alive = Alive::default();
         let copies = Copies::of_libraries(Arc::clone(&broker), &worker);
         let start = |name: &str| thread::Builder::new().name(name.to_owned());
         let (end, ended) = mpsc::channel();
@@ -94,7 +95,7 @@ impl Filling {
             copies: copies.clone(),
             worker: worker.clone(),
             is_sure: Arc::clone(&is_sure),
-            is_registered: false,
+            is_registered: Arc::clone(&is_registered),
             has_log: false,
             patience: PATIENCE,
             ended,
@@ -105,6 +106,8 @@ impl Filling {
             library: Arc::clone(&library),
             copies: copies.clone(),
             alive: Arc::clone(&alive),
+            is_sure: Arc::clone(&is_sure),
+            is_registered,
             worker,
             log_max,
             trimmed: None,
@@ -165,11 +168,18 @@ impl Filling {
     ///
     /// What went wrong on the disk.
     pub(super) fn end(self) -> Result<(), engine::Error> {
-        // They may have ended.
-        let _ = (self.end.send(()), self.end_giver.send(()));
+        let Self {
+            end,
+            end_giver,
+            thread,
+            giver,
+            ..
+        } = self;
+        // Their threads end by that.
+        drop((end, end_giver));
         let died = |_| engine::Error::Internal("the thread of the library died".to_owned());
-        self.giver.join().map_err(died)?;
-        self.thread.join().map_err(died)?
+        giver.join().map_err(died)?;
+        thread.join().map_err(died)?
     }
 }
 
@@ -182,9 +192,9 @@ struct Filler {
     worker: String,
     is_sure: Arc<AtomicBool>,
     /// Whether the log keeps what is lacking here.
-    is_registered: bool,
+    is_registered: Arc<AtomicBool>,
     has_log: bool,
-    /// Time without a part of a copy after which it goes on without.
+    /// Time without a part of a copy after which it is told that nobody gives one.
     patience: Duration,
     ended: Receiver<()>,
 }
@@ -195,7 +205,7 @@ impl Filler {
         let runtime = Builder::new_current_thread().enable_time().build();
         let runtime = runtime.map_err(engine::Error::Threads)?;
         let mut looked = Instant::now();
-        while self.ended.try_recv() == Err(TryRecvError::Empty) {
+        while !self.is_to_end() {
             if looked.elapsed() >= LOOK && self.is_sure() {
                 looked = Instant::now();
                 let stays = self.library.has_last(|at| stands_at(&*self.broker, at));
@@ -224,12 +234,15 @@ impl Filler {
         Ok(self.library.checkpoint()?)
     }
 
+    fn is_to_end(&self) -> bool {
+        self.ended.try_recv() != Err(TryRecvError::Empty)
+    }
+
     fn is_sure(&self) -> bool {
         self.is_sure.load(Ordering::Relaxed)
     }
 
-    fn set_sure(&mut self, is_sure: bool) {
-        self.is_registered &= is_sure;
+    fn set_sure(&self, is_sure: bool) {
         self.is_sure.store(is_sure, Ordering::Relaxed);
     }
 
@@ -244,6 +257,9 @@ impl Filler {
             self.make_sure()?;
             self.register()?;
             self.set_sure(true);
+        } else if !self.is_registered.load(Ordering::Relaxed) {
+            // It was dropped. What it has read by now it has.
+            self.be_registered()?;
         }
         self.reader.message_after(self.library.position())
     }
@@ -269,10 +285,7 @@ impl Filler {
     ///
     /// [`broker::Error::Trimmed`] if what is gone may be lacking here: it was not kept for this
     /// worker.
-    fn register(&mut self) -> broker::Result<()> {
-        if self.is_registered {
-            return Ok(());
-        }
+    fn register(&self) -> broker::Result<()> {
         let known = self.copies.read()?;
         if known.get(&self.worker).is_none_or(|it| it.wish.is_some()) {
             self.broker.message_after(BULLETINS, 0)?;
@@ -280,18 +293,25 @@ impl Filler {
         self.be_registered()
     }
 
-    fn be_registered(&mut self) -> broker::Result<()> {
+    fn be_registered(&self) -> broker::Result<()> {
         self.copies.put(&Copy {
             position: self.library.durable(),
             wish: None,
         })?;
-        self.is_registered = true;
+        self.is_registered.store(true, Ordering::Relaxed);
         Ok(())
     }
 
+    /// Whether another worker has a whole library, whether it is there or not.
+    fn is_anywhere(&self) -> broker::Result<bool> {
+        let copies = self.copies.read()?;
+        let mut others = copies.iter().filter(|(name, _)| **name != self.worker);
+        Ok(others.any(|(_, it)| it.wish.is_none()))
+    }
+
     /// Copies the library of another worker, where the log begins at `first` and so may not have
-    /// what is lacking here. If nobody gives anything, it goes on without.
-    fn copy(&mut self, first: u64) -> Result<(), engine::Error> {
+    /// what is lacking here. If nobody has any, it goes on without.
+    fn copy(&self, first: u64) -> Result<(), engine::Error> {
         tracing::info!(
             first,
             "the log of what shards told does not have all that is lacking here: the library of \
@@ -303,7 +323,10 @@ impl Filler {
         let taker = Taker::new(Arc::clone(&self.broker), self.copies.clone());
         let mut taker = taker.map_err(broken)?;
         let mut moved = Instant::now();
-        while self.ended.try_recv() == Err(TryRecvError::Empty) {
+        loop {
+            if self.is_to_end() {
+                return Ok(());
+            }
             // Nothing of the log may go meanwhile.
             match taker.next(copy.wish(), 0) {
                 Ok(Some(bytes)) => match LibraryChunk::decode(&bytes) {
@@ -323,12 +346,22 @@ impl Filler {
                     Err(reason) => unreadable(&reason),
                 },
                 Ok(None) if moved.elapsed() >= self.patience => {
+                    moved = Instant::now();
+                    if self.is_anywhere().unwrap_or(true) {
+                        tracing::warn!(
+                            first,
+                            "the workers that have what is lacking here of what shards told are \
+                             not there: it is waited for one of them. Of one that does not come \
+                             back, `gleaner cluster forget` tells the others"
+                        );
+                        continue;
+                    }
                     tracing::warn!(
                         first,
-                        "no other worker gives a copy of its library: what is gone of what shards \
+                        "no other worker has a library to be copied: what is gone of what shards \
                          told stays unknown here, and a page like it is taken for one of its own"
                     );
-                    library.pass_over(first.saturating_sub(1));
+                    copy.give_up(first.saturating_sub(1))?;
                     break;
                 }
                 Ok(None) => thread::sleep(WAITS),
@@ -353,18 +386,32 @@ struct Keeper {
     library: Arc<Library>,
     copies: Copies<LibraryCursor>,
     alive: Alive,
+    /// Whether the engine has what was read here.
+    is_sure: Arc<AtomicBool>,
+    /// Whether the log keeps what is lacking here.
+    is_registered: Arc<AtomicBool>,
     worker: String,
     log_max: u64,
-    /// When the log was trimmed last, and up to which position.
-    trimmed: Option<(Instant, u64)>,
+    /// When the log was trimmed last.
+    trimmed: Option<Instant>,
 }
 
 impl Keeper {
     /// Returns whether this worker is the one, and trims the log then.
     fn turn(&mut self) -> broker::Result<bool> {
-        let alive = self.alive.lock().unwrap_or_else(PoisonError::into_inner);
-        let alive = alive.clone();
+        if !self.is_sure.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        let alive = {
+            self.alive
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone()
+        };
         let copies = self.copies.read()?;
+        if !copies.contains_key(&self.worker) {
+            self.is_registered.store(false, Ordering::Relaxed);
+        }
         let is_whole = |name: &&String| copies.get(*name).is_some_and(|it| it.wish.is_none());
         if alive.iter().find(is_whole) != Some(&self.worker) {
             return Ok(false);
@@ -372,12 +419,10 @@ impl Keeper {
         // One that is not registered yet may read what is removed.
         let are_all_known = alive.iter().all(|name| copies.contains_key(name));
         let through = self.library.durable().saturating_sub(1);
-        let is_due = self
-            .trimmed
-            .is_none_or(|(at, before)| at.elapsed() >= TRIM && through > before);
+        let is_due = self.trimmed.is_none_or(|at| at.elapsed() >= TRIM);
         if are_all_known && is_due && through > 0 {
             self.copies.trim(BULLETINS, through, self.log_max)?;
-            self.trimmed = Some((Instant::now(), through));
+            self.trimmed = Some(Instant::now());
         }
         Ok(true)
     }
@@ -462,18 +507,23 @@ mod tests {
         let one = begin(0, "one");
         let two = begin(1, "two");
         one.library().checkpoint().unwrap();
-        // One of them is there and has not said that it has read anything.
-        one.hear_of(names(&["one", "two"]));
-        let keeper = |worker: &str| Keeper {
-            library: one.library(),
-            copies: Copies::of_libraries(Arc::new(engine.connect()), worker),
-            alive: Arc::clone(&one.alive),
-            worker: worker.to_owned(),
-            log_max: LOG_MAX,
-            trimmed: None,
+        // Beside the keeper of the worker, which knows of nobody yet.
+        let turn = |worker: &str, alive: &[&str]| {
+            let mut keeper = Keeper {
+                library: one.library(),
+                copies: Copies::of_libraries(Arc::new(engine.connect()), worker),
+                alive: Arc::new(Mutex::new(names(alive))),
+                is_sure: Arc::clone(&one.is_sure),
+                is_registered: Arc::default(),
+                worker: worker.to_owned(),
+                log_max: LOG_MAX,
+                trimmed: None,
+            };
+            keeper.turn().unwrap()
         };
-        assert_eq!(keeper("one").turn(), Ok(true));
-        assert_eq!(keeper("two").turn(), Ok(false));
+        // One of them is there and has not said that it has read anything.
+        assert!(turn("one", &["one", "two"]));
+        assert!(!turn("two", &["one", "two"]));
         assert_eq!(first(&engine), 1);
         let rows = Rows::new(Arc::new(engine.connect()));
         let beat = Beat {
@@ -482,12 +532,11 @@ mod tests {
         };
         rows.put_beat("two", 0, &beat).unwrap();
         // One that is there and not registered yet may still read.
-        one.hear_of(names(&["one", "two", "zero"]));
-        assert_eq!(keeper("one").turn(), Ok(true));
+        assert!(turn("one", &["one", "two", "zero"]));
         assert_eq!(first(&engine), 1);
-        one.hear_of(names(&["one", "two"]));
-        assert_eq!(keeper("one").turn(), Ok(true));
+        assert!(turn("one", &["one", "two"]));
         assert_eq!(first(&engine), 5);
+        one.hear_of(names(&["one", "two", "zero"]));
         let late = begin(2, "zero");
         assert_eq!(late.library().through(0), 5);
         assert_eq!(late.library().position(), 5);
@@ -504,35 +553,62 @@ mod tests {
         }
     }
 
+    /// What fills the library of worker `one`, which asks others for 20 ms.
+    fn filler(engine: &Memory, place: &Path, ended: Receiver<()>) -> Filler {
+        let broker: Arc<dyn Broker> = Arc::new(engine.connect());
+        let secret = Secret::from_bytes([7; Secret::LEN]);
+        let options = LibraryOptions::new(&Features::default(), false, &secret);
+        Filler {
+            library: Arc::new(Library::open(place, &options).unwrap()),
+            reader: Reader::new(Arc::clone(&broker), BULLETINS),
+            copies: Copies::of_libraries(Arc::clone(&broker), "one"),
+            broker,
+            worker: "one".to_owned(),
+            is_sure: Arc::default(),
+            is_registered: Arc::default(),
+            has_log: false,
+            patience: Duration::from_millis(20),
+            ended,
+        }
+    }
+
     #[test]
-    fn where_nobody_gives_a_copy_the_rest_is_read() {
+    fn what_others_have_is_waited_for_and_what_nobody_has_is_not() {
         let engine = Memory::start(1 << 20);
         let place = tempfile::tempdir().unwrap();
         tell(&engine, 0, 1..=5);
         engine.trim(BULLETINS, 3).unwrap();
-        let (end, ended) = mpsc::channel();
-        let filler = |ended| {
+        let of_libraries = |worker: &str| {
             let broker: Arc<dyn Broker> = Arc::new(engine.connect());
-            let secret = Secret::from_bytes([7; Secret::LEN]);
-            let options = LibraryOptions::new(&Features::default(), false, &secret);
-            Filler {
-                library: Arc::new(Library::open(place.path(), &options).unwrap()),
-                reader: Reader::new(Arc::clone(&broker), BULLETINS),
-                copies: Copies::of_libraries(Arc::clone(&broker), "one"),
-                broker,
-                worker: "one".to_owned(),
-                is_sure: Arc::default(),
-                is_registered: false,
-                has_log: false,
-                patience: Duration::ZERO,
-                ended,
-            }
+            Copies::of_libraries(broker, worker)
         };
-        let alone = filler(ended);
-        let library = Arc::clone(&alone.library);
-        let thread = thread::spawn(move || alone.run());
-        until(|| library.position() == 5);
-        end.send(()).unwrap();
+        let whole = Copy {
+            position: 5,
+            wish: None,
+        };
+        of_libraries("two").put(&whole).unwrap();
+        let wishes = || {
+            let copies = of_libraries("one").read().unwrap();
+            copies.get("one").is_some_and(|it| it.wish.is_some())
+        };
+        // It waits, and can be ended then. What it has is not taken for a whole library.
+        let (end, ended) = mpsc::channel();
+        let waiting = filler(&engine, place.path(), ended);
+        let library = Arc::clone(&waiting.library);
+        let thread = thread::spawn(move || waiting.run());
+        until(wishes);
+        drop(end);
+        thread.join().unwrap().unwrap();
+        assert_eq!(library.position(), 0);
+        assert!(wishes());
+        drop(library);
+        let (end, ended) = mpsc::channel();
+        let waiting = filler(&engine, place.path(), ended);
+        let library = Arc::clone(&waiting.library);
+        let thread = thread::spawn(move || waiting.run());
+        of_libraries("two").leave().unwrap();
+        until(|| library.position() == 5 && !wishes());
+        drop(end);
         thread.join().unwrap().unwrap();
     }
 

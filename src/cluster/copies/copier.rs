@@ -92,7 +92,7 @@ impl Source for LibrarySource {
     }
 
     fn is_end(cursor: &LibraryCursor) -> bool {
-        *cursor == LibraryCursor::End
+        cursor.is_end()
     }
 }
 
@@ -299,6 +299,8 @@ pub(in crate::cluster) struct Taker<C = CopyCursor> {
     told: Option<Copy<C>>,
     /// Bytes that it has taken since.
     taken: usize,
+    /// When something came last.
+    moved: Instant,
 }
 
 impl Taker {
@@ -365,6 +367,7 @@ impl<C: Clone + PartialEq + Serialize + DeserializeOwned> Taker<C> {
             position: None,
             told: None,
             taken: 0,
+            moved: Instant::now(),
         })
     }
 
@@ -398,6 +401,11 @@ impl<C: Clone + PartialEq + Serialize + DeserializeOwned> Taker<C> {
         let (at, bytes) = match self.broker.next(&self.log, after) {
             Ok(Some(next)) => next,
             Ok(None) => {
+                if self.moved.elapsed() >= PATIENCE {
+                    // It may have been dropped meanwhile.
+                    self.moved = Instant::now();
+                    self.told = None;
+                }
                 self.tell(&copy)?;
                 return Ok(None);
             }
@@ -409,6 +417,7 @@ impl<C: Clone + PartialEq + Serialize + DeserializeOwned> Taker<C> {
         };
         self.position = Some(at);
         self.taken += bytes.len();
+        self.moved = Instant::now();
         Ok(Some(bytes))
     }
 

@@ -6,6 +6,9 @@
 //! since. Whoever takes the parts goes on there: what it reads of a document that it has been given
 //! changes nothing, and of one that is gone it reads that.
 //!
+//! What two libraries have is not put together, for their numbers and moments are their own: if
+//! another one gives the rest, it begins again with that.
+//!
 //! A copy adds to what is here, and lets go what the other one does not have: that is gone, or was
 //! not read there yet and is read again. So it needs nothing to be removed before, and is begun
 //! again after a kill.
@@ -33,17 +36,32 @@ const BYTES: usize = 512 << 10;
 /// Numbers of documents, or rows, that are looked at for a chunk: many of them may be gone.
 const LOOKS: usize = 4_096;
 
-/// How far a copy is: what it is given next.
+/// How far a copy is: what it is given next, of the library with this identity. What two libraries
+/// have is not put together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LibraryCursor {
-    /// How far the other one is.
+    /// How far the other one is, whichever it is.
     Start,
     /// Documents, from this number of the other one on.
-    Document(DocumentId),
+    Document(u64, DocumentId),
     /// Rows of what was told, and of who visits which server, from this key on.
-    Row(Vec<u8>),
+    Row(u64, Vec<u8>),
     /// Nothing: the log has the rest.
-    End,
+    End(u64),
+}
+
+impl LibraryCursor {
+    /// Whether what is given here is the last of a copy.
+    pub fn is_end(&self) -> bool {
+        matches!(self, Self::End(_))
+    }
+
+    fn is_of(&self, identity: u64) -> bool {
+        match self {
+            Self::Start => true,
+            Self::Document(of, _) | Self::Row(of, _) | Self::End(of) => *of == identity,
+        }
+    }
 }
 
 /// Drawn by who makes a copy: chunks of others are not for it.
@@ -63,8 +81,9 @@ pub struct LibraryChunk {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum Part {
     Start(Start),
-    /// Documents under the numbers by which they are known everywhere.
-    Documents(Vec<Published>),
+    /// Documents under the numbers by which they are known everywhere, and whether each has all of
+    /// its fingerprints.
+    Documents(Vec<(Published, bool)>),
     Rows(Vec<(Vec<u8>, Vec<u8>)>),
     End,
 }
@@ -72,6 +91,7 @@ enum Part {
 /// How far a library is before the first of its documents is read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Start {
+    identity: u64,
     /// A number for what its fingerprints are made of.
     features: u64,
     position: u64,
@@ -112,7 +132,8 @@ impl LibrarySource {
         Self(library)
     }
 
-    /// Returns what a copy is given behind a cursor. Reads the disk, so it blocks.
+    /// Returns what a copy is given behind a cursor: the start, where that is of another library.
+    /// Reads the disk, so it blocks.
     ///
     /// # Errors
     ///
@@ -121,18 +142,22 @@ impl LibrarySource {
         let reading = self.0.read();
         let shelves = &reading.0;
         let (to, part) = match from {
-            LibraryCursor::Start => {
+            LibraryCursor::Document(of, first) if *of == shelves.identity => {
+                documents(shelves, *first)?
+            }
+            LibraryCursor::Row(of, key) if *of == shelves.identity => rows(shelves, key)?,
+            LibraryCursor::End(of) if *of == shelves.identity => (from.clone(), Part::End),
+            _ => {
                 let start = Start {
+                    identity: shelves.identity,
                     features: shelves.features,
                     position: shelves.state.position,
                     through: shelves.state.through.clone(),
                     marks: shelves.marks.clone(),
                 };
-                (LibraryCursor::Document(1), Part::Start(start))
+                let first = LibraryCursor::Document(shelves.identity, 1);
+                (first, Part::Start(start))
             }
-            LibraryCursor::Document(first) => documents(shelves, *first)?,
-            LibraryCursor::Row(key) => rows(shelves, key)?,
-            LibraryCursor::End => (LibraryCursor::End, Part::End),
         };
         Ok(LibraryChunk {
             id,
@@ -148,14 +173,14 @@ fn documents(shelves: &Shelves, first: DocumentId) -> Result<(LibraryCursor, Par
     let until = shelves.state.last.min(first.saturating_add(LOOKS as u64));
     while next <= until && bytes < BYTES {
         if let Some(document) = shelves.published(next)? {
-            bytes += encode(&document).len();
+            bytes += encode(&document.0).len();
             found.push(document);
         }
         next += 1;
     }
     let to = match next <= shelves.state.last {
-        true => LibraryCursor::Document(next),
-        false => LibraryCursor::Row(Vec::new()),
+        true => LibraryCursor::Document(shelves.identity, next),
+        false => LibraryCursor::Row(shelves.identity, Vec::new()),
     };
     Ok((to, Part::Documents(found)))
 }
@@ -163,8 +188,10 @@ fn documents(shelves: &Shelves, first: DocumentId) -> Result<(LibraryCursor, Par
 fn rows(shelves: &Shelves, from: &[u8]) -> Result<(LibraryCursor, Part), Error> {
     let mut found = shelves.store.range(Table::Meta, &[], from, LOOKS)?;
     let to = match found.last() {
-        Some((last, _)) if found.len() == LOOKS => LibraryCursor::Row([last, &[0][..]].concat()),
-        _ => LibraryCursor::End,
+        Some((last, _)) if found.len() == LOOKS => {
+            LibraryCursor::Row(shelves.identity, [last, &[0][..]].concat())
+        }
+        _ => LibraryCursor::End(shelves.identity),
     };
     found.retain(|(key, _)| Shelves::is_told(key) || neighbours::is_row(key));
     Ok((to, Part::Rows(found)))
@@ -193,15 +220,13 @@ impl<'a> LibraryCopy<'a> {
     /// Begins to complete a library, under an id that nobody else has. Nothing else is to be added
     /// to it until then. Takes a bit of memory for each document that is there.
     pub fn begin(library: &'a Library, id: [u8; 8]) -> Self {
-        let last = library.documents();
-        let words = usize::try_from(last / 64 + 1).unwrap_or(usize::MAX);
         Self {
             library,
             id,
             next: LibraryCursor::Start,
             start: None,
-            last,
-            found: vec![0; words],
+            last: 0,
+            found: Vec::new(),
         }
     }
 
@@ -219,58 +244,110 @@ impl<'a> LibraryCopy<'a> {
         if chunk.id != self.id || chunk.from != self.next {
             return Ok(false);
         }
+        let start = self.start.as_ref();
+        match chunk.part {
+            Part::Start(start) => {
+                // Perhaps again, of another library: what was taken of the one before is kept only
+                // where that has it too.
+                self.last = self.library.documents();
+                let words = usize::try_from(self.last / 64 + 1).unwrap_or(usize::MAX);
+                self.found = vec![0; words];
+                self.start = Some(start);
+            }
+            _ if start.is_none_or(|it| !chunk.from.is_of(it.identity)) => return Ok(false),
+            Part::Documents(documents) => self.take_documents(documents)?,
+            Part::Rows(rows) => self.take_rows(rows)?,
+            Part::End => {
+                self.complete()?;
+                return Ok(true);
+            }
+        }
+        self.next = chunk.to;
+        let mut shelves = self.library.write();
+        shelves.state.sequence += 1;
+        shelves.checkpoint_if_due()?;
+        Ok(false)
+    }
+
+    /// Goes on behind a position without a copy: what is here may be gone, and what was told up to
+    /// there is not known.
+    ///
+    /// # Errors
+    ///
+    /// What goes wrong on the disk.
+    pub fn give_up(mut self, position: u64) -> Result<(), Error> {
+        self.last = self.library.documents();
+        self.found.clear();
+        let through = self.library.read().0.state.through.clone();
+        self.start = Some(Start {
+            identity: 0,
+            features: 0,
+            position,
+            through,
+            marks: Marks::default(),
+        });
+        self.complete()
+    }
+
+    fn take_documents(&mut self, documents: Vec<(Published, bool)>) -> Result<(), Error> {
         let library = self.library;
         let mut shelves = library.write();
-        let is_of_these = (self.start.as_ref()).is_some_and(|it| it.features == shelves.features);
-        let mut batch = Batch::new();
-        let is_end = matches!(chunk.part, Part::End);
-        match chunk.part {
-            Part::Start(start) => self.start = Some(start),
-            // They cannot be compared with what is here.
-            Part::Documents(_) if !is_of_these => {}
-            Part::Documents(documents) => {
-                for document in documents {
-                    let id = document.document.id;
-                    match shelves.find(id)? {
-                        Some((number, _)) => {
-                            self.mark(number);
-                            shelves.change(number, document.own, &mut batch)?;
-                        }
-                        None => shelves.add(id, document, &mut batch)?,
-                    }
-                }
-            }
-            Part::Rows(rows) => {
-                for (key, row) in rows {
-                    if Shelves::is_told(&key) {
-                        batch.put(Table::Meta, key, row);
-                    } else if neighbours::is_row(&key) {
-                        shelves.note_server(&key, &row, &mut batch)?;
-                    }
-                }
-            }
-            Part::End if is_of_these => {
-                for number in (1..=self.last).filter(|it| !self.has(*it)) {
-                    shelves.remove(number, &mut batch)?;
-                }
-            }
-            Part::End => {}
+        // They could not be compared with what is here.
+        if self.start.as_ref().map(|it| it.features) != Some(shelves.features) {
+            return Ok(());
         }
-        if !batch.is_empty() {
+        let mut batch = Batch::new();
+        for (document, has_all) in documents {
+            let id = document.document.id;
+            match shelves.find(id)? {
+                Some((number, _)) => {
+                    self.mark(number);
+                    if has_all {
+                        shelves.change(number, document.own, &mut batch)?;
+                    }
+                }
+                None => shelves.add(id, (document, has_all), &mut batch)?,
+            }
+        }
+        Ok(shelves.store.commit(batch, Durability::Process)?)
+    }
+
+    fn take_rows(&self, rows: Vec<(Vec<u8>, Vec<u8>)>) -> Result<(), Error> {
+        let shelves = self.library.write();
+        let mut batch = Batch::new();
+        for (key, row) in rows {
+            if Shelves::is_told(&key) {
+                batch.put(Table::Meta, key, row);
+            } else if neighbours::is_row(&key) {
+                shelves.note_server(&key, &row, &mut batch)?;
+            }
+        }
+        Ok(shelves.store.commit(batch, Durability::Process)?)
+    }
+
+    /// Lets go what the other one does not have, and goes on where that was. Shards that look
+    /// something up meanwhile wait for a part of it only.
+    fn complete(&mut self) -> Result<(), Error> {
+        for first in (1..=self.last).step_by(LOOKS) {
+            let last = self.last.min(first + LOOKS as u64 - 1);
+            let numbers = self.library.read().0.numbers(first, last)?;
+            let gone: Vec<DocumentId> = numbers.into_iter().filter(|it| !self.has(*it)).collect();
+            if gone.is_empty() {
+                continue;
+            }
+            let mut shelves = self.library.write();
+            let mut batch = Batch::new();
+            for number in gone {
+                shelves.remove(number, &mut batch)?;
+            }
             shelves.store.commit(batch, Durability::Process)?;
         }
-        shelves.state.sequence += 1;
-        self.next = chunk.to;
-        if !is_end {
-            shelves.checkpoint_if_due()?;
-            return Ok(false);
-        }
         if let Some(start) = self.start.take() {
+            let mut shelves = self.library.write();
             shelves.go_on_from(start.position, start.through, start.marks);
+            shelves.state.sequence += 1;
         }
-        drop(shelves);
-        library.checkpoint()?;
-        Ok(true)
+        self.library.checkpoint()
     }
 
     fn mark(&mut self, number: DocumentId) {

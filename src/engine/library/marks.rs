@@ -68,7 +68,7 @@ impl Marks {
 
     /// Returns the last position up to which there is still what was read, for who has read up to
     /// a position; 0 if there is none. `now` returns what stands at a position. What was removed is
-    /// taken to be what was read.
+    /// taken to be what was read, unless what comes first behind it is not.
     ///
     /// # Errors
     ///
@@ -79,6 +79,7 @@ impl Marks {
         mut now: impl FnMut(u64) -> Result<Stands, E>,
     ) -> Result<u64, E> {
         let removed = |first: u64| position.min(first.saturating_sub(1));
+        let mut is_removed = false;
         if self.0.is_empty() && position > 0 {
             // Nothing is known of what was read by a version without marks.
             return Ok(match now(position)? {
@@ -90,11 +91,15 @@ impl Marks {
         // From the first one on: who has read on since a loss knows what came behind it.
         let mut still = 0;
         for mark in self.0.iter().filter(|it| it.position <= position) {
-            still = match now(mark.position)? {
-                Stands::Bulletin(it) if it == *mark => mark.position,
-                Stands::Removed { first } => removed(first),
+            match now(mark.position)? {
+                Stands::Bulletin(it) if it == *mark => {
+                    (still, is_removed) = (mark.position, false);
+                }
+                Stands::Removed { first } => (still, is_removed) = (removed(first), true),
+                // The loss may have been before what was removed.
+                Stands::Bulletin(_) | Stands::Nothing if is_removed => return Ok(0),
                 Stands::Bulletin(_) | Stands::Nothing => break,
-            };
+            }
         }
         Ok(still)
     }
@@ -178,6 +183,14 @@ mod tests {
         assert_eq!(still(50, 60, 100), 50);
         // What was lost stood behind that.
         assert!((59..=80).contains(&still(100, 60, 80)));
+        // It may have stood before that.
+        let other = |at| {
+            Ok::<_, Infallible>(match at {
+                ..60 => Stands::Removed { first: 60 },
+                _ => Stands::Bulletin(Mark::of(at, b"another")),
+            })
+        };
+        assert_eq!(marks.still(100, other), Ok(0));
         assert_eq!(
             Marks::default().still(50, |_| Ok::<_, Infallible>(Stands::Removed { first: 9 })),
             Ok(8)

@@ -23,6 +23,7 @@ use std::fs;
 use std::io;
 use std::net::IpAddr;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
@@ -49,6 +50,8 @@ pub struct Library {
     shelves: RwLock<Shelves>,
     /// The same as on the shelves: fetches look there, and wait for nothing that is written.
     neighbours: Neighbours,
+    /// The same as on the shelves.
+    durable: Arc<AtomicU64>,
 }
 
 /// A library while it is read: nothing changes in it.
@@ -93,6 +96,7 @@ impl Library {
     fn of(shelves: Shelves) -> Self {
         Self {
             neighbours: shelves.neighbours.clone(),
+            durable: Arc::clone(&shelves.durable),
             shelves: RwLock::new(shelves),
         }
     }
@@ -102,15 +106,9 @@ impl Library {
         self.read().0.state.position
     }
 
-    /// Returns the position up to which all is durable.
+    /// Returns the position up to which all is durable. Waits for nothing that is written.
     pub fn durable(&self) -> u64 {
-        self.read().0.durable
-    }
-
-    /// Passes over what stands up to a position, which is gone.
-    pub fn pass_over(&self, position: u64) {
-        let mut shelves = self.write();
-        shelves.state.position = shelves.state.position.max(position);
+        self.durable.load(Ordering::Relaxed)
     }
 
     /// Returns the number of the last notice of a shard that is here.

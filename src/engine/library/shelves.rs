@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -81,8 +83,11 @@ pub(super) struct Shelves {
     pub(super) neighbours: Neighbours,
     clock: Clock,
     max_documents: u64,
-    /// Position up to which all is durable.
-    pub(super) durable: u64,
+    /// Position up to which all is durable: read beside what is written here.
+    pub(super) durable: Arc<AtomicU64>,
+    /// Drawn anew whenever what is here is not what was here before, and more: a copy that was begun
+    /// before cannot be gone on with.
+    pub(super) identity: u64,
     /// How far it was when the checkpoint that is being written was begun.
     begun: Option<(State, Marks)>,
     checked: Instant,
@@ -96,6 +101,11 @@ const FEATURES: &[u8] = b"features";
 const MARKS: &[u8] = b"marks";
 /// Prefix of what was told, by position (8 bytes) and number in its bulletin (2 bytes).
 const TOLD: &[u8] = b"told/";
+
+/// Draws a number that tells libraries apart.
+fn draw() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
 
 /// Returns the name of the row of a notice of a bulletin, which does not take the place of what was
 /// told at its position before: a part of the hash stands above its number.
@@ -158,7 +168,8 @@ impl Shelves {
             index: Index::new(documents, options.features.clone()),
             catalog,
             store,
-            durable: state.position,
+            durable: Arc::new(AtomicU64::new(state.position)),
+            identity: draw(),
             state,
             max_documents: options.max_documents,
             begun: None,
@@ -172,6 +183,11 @@ impl Shelves {
         self.marks.cut(position);
         let (times, lowest) = self.went_back;
         self.went_back = (times + 1, lowest.min(position));
+        self.durable.fetch_min(position, Ordering::Relaxed);
+        if let Some((state, marks)) = &mut self.begun {
+            state.position = state.position.min(position);
+            marks.cut(position);
+        }
     }
 
     /// Returns what was told behind a position that may concern what a shard has found before, and
@@ -255,7 +271,7 @@ impl Shelves {
                 Ok(Notice::Document(published)) => {
                     if bulletin.features == self.features {
                         let id = foreign(from, published.document.id);
-                        self.add(id, *published, &mut batch)?;
+                        self.add(id, (*published, true), &mut batch)?;
                     }
                     None
                 }
@@ -300,27 +316,48 @@ impl Shelves {
         key.starts_with(TOLD)
     }
 
-    /// Returns a document by its number here, under the one by which it is known everywhere; `None`
-    /// if it is gone.
-    pub(super) fn published(&self, number: DocumentId) -> Result<Option<Published>, Error> {
+    /// Returns a document by its number here, under the one by which it is known everywhere, and
+    /// whether it has all of its fingerprints; `None` if it is gone.
+    pub(super) fn published(&self, number: DocumentId) -> Result<Option<(Published, bool)>, Error> {
         let Some(document) = self.index.documents().get(number)? else {
             return Ok(None);
         };
         let beside = self.beside(number)?;
+        let is_full = beside.as_ref().is_some_and(|it| it.is_full);
         let (form, own) = beside.map_or((None, None), |it| (it.form, it.own));
-        Ok(Some(Published {
+        let published = Published {
             document: (*document).clone(),
             form,
             own,
-        }))
+        };
+        Ok(Some((published, is_full)))
+    }
+
+    /// Returns the numbers from `first` to `last` under which there is a document.
+    pub(super) fn numbers(
+        &self,
+        first: DocumentId,
+        last: DocumentId,
+    ) -> Result<Vec<DocumentId>, Error> {
+        let mut numbers = Vec::new();
+        for number in first..=last {
+            if self.index.documents().get(number)?.is_some() {
+                numbers.push(number);
+            }
+        }
+        Ok(numbers)
     }
 
     /// Goes on where another library was, of which this is a copy: what was here beyond that is
     /// read again.
     pub(super) fn go_on_from(&mut self, position: u64, through: BTreeMap<u16, u64>, marks: Marks) {
+        if position < self.state.position {
+            self.go_back(position);
+        }
         self.state.position = position;
         self.state.through = through;
         self.marks = marks;
+        self.identity = draw();
     }
 
     /// Notes who visits a server, as the row of another library says.
@@ -335,11 +372,12 @@ impl Shelves {
             .note_row((key, row), self.clock.now(), batch)?)
     }
 
-    /// Adds a document by the number by which it is known everywhere, unless it is here.
+    /// Adds a document by the number by which it is known everywhere, unless it is here, with all of
+    /// its fingerprints if it has them and there is room.
     pub(super) fn add(
         &mut self,
         id: DocumentId,
-        new: Published,
+        (new, has_all): (Published, bool),
         batch: &mut Batch,
     ) -> Result<(), Error> {
         if self.find(id)?.is_some() {
@@ -353,7 +391,7 @@ impl Shelves {
             segment: Stored::ELSEWHERE,
             ..Stored::default()
         };
-        let is_full = self.state.full < self.max_documents;
+        let is_full = has_all && self.state.full < self.max_documents;
         if !is_full {
             for tier in Tier::ALL.into_iter().filter(|tier| *tier != Tier::Raw) {
                 document.fingerprints.set(tier, None);
@@ -454,7 +492,7 @@ impl Shelves {
         batch.put(Table::Meta, STATE, encode(&state));
         batch.put(Table::Meta, MARKS, encode(&marks));
         self.store.commit(batch, Durability::Disk)?;
-        self.durable = state.position;
+        self.durable.store(state.position, Ordering::Relaxed);
         Ok(())
     }
 }

@@ -170,9 +170,12 @@ impl Crawl {
             true => open(&path, self.max_documents),
             false => self.library(to),
         };
-        let source = LibrarySource::new(self.library(from));
         let mut copy = LibraryCopy::begin(&library, [7; 8]);
-        loop {
+        for step in 0.. {
+            // Another worker gives the second part, if there is one.
+            let third = (0..self.count()).find(|it| *it != from && *it != to);
+            let giver = third.filter(|_| step == 1).unwrap_or(from);
+            let source = LibrarySource::new(self.library(giver));
             let (id, next) = copy.wish();
             let chunk = LibraryChunk::decode(&source.chunk(id, &next).unwrap().encode()).unwrap();
             // What was on its way for another one, or comes twice, changes nothing.
@@ -283,6 +286,41 @@ fn stands_at(log: &[Vec<u8>]) -> impl FnMut(u64) -> Result<Stands, Infallible> +
         let bulletin = log.get(index).map(|bulletin| Mark::of(at, bulletin));
         Ok(bulletin.map_or(Stands::Nothing, Stands::Bulletin))
     }
+}
+
+/// What nobody gives is let go: nothing here is known to stand.
+#[test]
+fn without_a_copy_nothing_is_an_original_that_may_be_gone() {
+    let mut crawl = Crawl::new(2);
+    let url = format!("{}/a", crawl.host(0, 0));
+    crawl.world(0).visit(&url, &html("", &words(1)));
+    crawl.settle();
+    let library = crawl.library(1);
+    assert_eq!(library.all().len(), 1);
+    let (position, times) = (library.position(), library.went_back().0);
+    let copy = LibraryCopy::begin(&library, [7; 8]);
+    copy.give_up(position + 9).unwrap();
+    assert_eq!(library.all(), []);
+    assert_eq!(
+        (library.position(), library.durable()),
+        (position + 9, position + 9)
+    );
+    assert_eq!(library.went_back().0, times);
+    // A library that is behind is one that has gone back.
+    let source = LibrarySource::new(crawl.library(0));
+    let mut copy = LibraryCopy::begin(&library, [7; 8]);
+    loop {
+        let (id, next) = copy.wish();
+        if copy.take(source.chunk(id, &next).unwrap()).unwrap() {
+            break;
+        }
+    }
+    assert_eq!(library.all().len(), 1);
+    assert_eq!(
+        (library.position(), library.durable()),
+        (position, position)
+    );
+    assert_eq!(library.went_back(), (times + 1, position));
 }
 
 fn crier() -> Crier {
