@@ -85,8 +85,8 @@ pub(super) struct Shelves {
     max_documents: u64,
     /// Position up to which all is durable: read beside what is written here.
     pub(super) durable: Arc<AtomicU64>,
-    /// Drawn anew whenever what is here is not what was here before, and more: a copy that was begun
-    /// before cannot be gone on with.
+    /// Drawn anew whenever what is here is not what was here before, and more: a copy that was
+    /// begun before cannot be gone on with.
     pub(super) identity: u64,
     /// How far it was when the checkpoint that is being written was begun.
     begun: Option<(State, Marks)>,
@@ -372,8 +372,8 @@ impl Shelves {
             .note_row((key, row), self.clock.now(), batch)?)
     }
 
-    /// Adds a document by the number by which it is known everywhere, unless it is here, with all of
-    /// its fingerprints if it has them and there is room.
+    /// Adds a document by the number by which it is known everywhere, unless it is here; with all
+    /// of its fingerprints if it has them and there is room.
     pub(super) fn add(
         &mut self,
         id: DocumentId,

@@ -49,7 +49,8 @@ pub(crate) struct Arguments {
     /// crawl need the same
     #[arg(long, hide = true, value_name = "DURATION")]
     dead: Option<Span>,
-    /// Size of a log beyond which a copy of its shard, or a library, that has not read it is made anew
+    /// Size of a log beyond which a copy of its shard, or a library, that has not read it is made
+    /// anew
     #[arg(long, value_name = "SIZE")]
     log_max: Option<Size>,
     #[arg(long, hide = true)]
