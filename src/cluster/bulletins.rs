@@ -255,7 +255,10 @@ impl Filler {
         }
         if !self.is_sure() {
             self.make_sure()?;
-            self.register()?;
+            // Who was is asked for no row while the engine comes back: shards wait for this.
+            if !self.is_registered.load(Ordering::Relaxed) {
+                self.register()?;
+            }
             self.set_sure(true);
         } else if !self.is_registered.load(Ordering::Relaxed) {
             // It was dropped. What it has read by now it has.
@@ -317,6 +320,7 @@ impl Filler {
             "the log of what shards told does not have all that is lacking here: the library of \
              another worker is copied"
         );
+        self.is_registered.store(false, Ordering::Relaxed);
         let broken = |error: broker::Error| engine::Error::Internal(error.to_string());
         let library = Arc::clone(&self.library);
         let mut copy = LibraryCopy::begin(&library, drawn().map_err(broken)?);
