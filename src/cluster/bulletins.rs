@@ -5,7 +5,7 @@
 //! copies. A worker that is not registered, or lacks what is gone, copies the library of another
 //! one, and goes on behind what that had.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
@@ -93,7 +93,6 @@ impl Filling {
             library: Arc::clone(&library),
             broker: Arc::clone(&broker),
             copies: copies.clone(),
-            worker: worker.clone(),
             is_sure: Arc::clone(&is_sure),
             is_registered: Arc::clone(&is_registered),
             has_log: false,
@@ -108,13 +107,13 @@ impl Filling {
             alive: Arc::clone(&alive),
             is_sure: Arc::clone(&is_sure),
             is_registered,
-            worker,
             log_max,
             trimmed: None,
         };
         let source = LibrarySource::new(Arc::clone(&library));
         let giver = Giver::new(Arc::clone(&broker), copies, source);
-        let giver = start("libraries").spawn(move || giver.run(&ended, || keeper.turn()));
+        let giver =
+            start("libraries").spawn(move || giver.run(&ended, |copies| keeper.turn(copies)));
         Ok(Self {
             library,
             broker,
@@ -189,7 +188,6 @@ struct Filler {
     broker: Arc<dyn Broker>,
     reader: Reader,
     copies: Copies<LibraryCursor>,
-    worker: String,
     is_sure: Arc<AtomicBool>,
     /// Whether the log keeps what is lacking here.
     is_registered: Arc<AtomicBool>,
@@ -290,7 +288,10 @@ impl Filler {
     /// worker.
     fn register(&self) -> broker::Result<()> {
         let known = self.copies.read()?;
-        if known.get(&self.worker).is_none_or(|it| it.wish.is_some()) {
+        if known
+            .get(self.copies.worker())
+            .is_none_or(|it| it.wish.is_some())
+        {
             self.broker.message_after(BULLETINS, 0)?;
         }
         self.be_registered()
@@ -308,7 +309,9 @@ impl Filler {
     /// Whether another worker has a whole library, whether it is there or not.
     fn is_anywhere(&self) -> broker::Result<bool> {
         let copies = self.copies.read()?;
-        let mut others = copies.iter().filter(|(name, _)| **name != self.worker);
+        let mut others = copies
+            .iter()
+            .filter(|(name, _)| *name != self.copies.worker());
         Ok(others.any(|(_, it)| it.wish.is_none()))
     }
 
@@ -394,15 +397,14 @@ struct Keeper {
     is_sure: Arc<AtomicBool>,
     /// Whether the log keeps what is lacking here.
     is_registered: Arc<AtomicBool>,
-    worker: String,
     log_max: u64,
     /// When the log was trimmed last.
     trimmed: Option<Instant>,
 }
 
 impl Keeper {
-    /// Returns whether this worker is the one, and trims the log then.
-    fn turn(&mut self) -> broker::Result<bool> {
+    /// Returns whether this worker is the one, of those with these copies, and trims the log then.
+    fn turn(&mut self, copies: &BTreeMap<String, Copy<LibraryCursor>>) -> broker::Result<bool> {
         if !self.is_sure.load(Ordering::Relaxed) {
             return Ok(false);
         }
@@ -412,12 +414,11 @@ impl Keeper {
                 .unwrap_or_else(PoisonError::into_inner)
                 .clone()
         };
-        let copies = self.copies.read()?;
-        if !copies.contains_key(&self.worker) {
+        if !copies.contains_key(self.copies.worker()) {
             self.is_registered.store(false, Ordering::Relaxed);
         }
         let is_whole = |name: &&String| copies.get(*name).is_some_and(|it| it.wish.is_none());
-        if alive.iter().find(is_whole) != Some(&self.worker) {
+        if alive.iter().find(is_whole).map(String::as_str) != Some(self.copies.worker()) {
             return Ok(false);
         }
         // One that is not registered yet may read what is removed.
@@ -453,15 +454,18 @@ mod tests {
     /// Bytes that the log may have.
     const LOG_MAX: u64 = 1 << 20;
 
-    fn begin(engine: &Memory, place: &Path, worker: &str) -> Filling {
+    fn options() -> LibraryOptions {
         let secret = Secret::from_bytes([7; Secret::LEN]);
-        let options = LibraryOptions::new(&Features::default(), false, &secret);
+        LibraryOptions::new(&Features::default(), false, &secret)
+    }
+
+    fn begin(engine: &Memory, place: &Path, worker: &str) -> Filling {
         let listening = Listening {
             broker: Arc::new(engine.connect()),
             worker: worker.to_owned(),
             log_max: LOG_MAX,
         };
-        Filling::begin(place, &options, listening).unwrap()
+        Filling::begin(place, &options(), listening).unwrap()
     }
 
     /// A shard tells notices of these numbers.
@@ -519,11 +523,11 @@ mod tests {
                 alive: Arc::new(Mutex::new(names(alive))),
                 is_sure: Arc::clone(&one.is_sure),
                 is_registered: Arc::default(),
-                worker: worker.to_owned(),
                 log_max: LOG_MAX,
                 trimmed: None,
             };
-            keeper.turn().unwrap()
+            let copies = keeper.copies.read().unwrap();
+            keeper.turn(&copies).unwrap()
         };
         // One of them is there and has not said that it has read anything.
         assert!(turn("one", &["one", "two"]));
@@ -560,14 +564,11 @@ mod tests {
     /// What fills the library of worker `one`, which asks others for 20 ms.
     fn filler(engine: &Memory, place: &Path, ended: Receiver<()>) -> Filler {
         let broker: Arc<dyn Broker> = Arc::new(engine.connect());
-        let secret = Secret::from_bytes([7; Secret::LEN]);
-        let options = LibraryOptions::new(&Features::default(), false, &secret);
         Filler {
-            library: Arc::new(Library::open(place, &options).unwrap()),
+            library: Arc::new(Library::open(place, &options()).unwrap()),
             reader: Reader::new(Arc::clone(&broker), BULLETINS),
             copies: Copies::of_libraries(Arc::clone(&broker), "one"),
             broker,
-            worker: "one".to_owned(),
             is_sure: Arc::default(),
             is_registered: Arc::default(),
             has_log: false,

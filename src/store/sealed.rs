@@ -1,7 +1,11 @@
 //! The frame of what is kept or carried elsewhere: a version before it, a checksum behind it (xxh3,
 //! 8 bytes, little-endian). What is large is packed besides (zstd), behind its length.
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use xxhash_rust::xxh3::xxh3_64;
+
+use super::{Table, decode, encode};
 
 /// Length of the checksum.
 pub(super) const CHECKSUM: usize = 8;
@@ -45,21 +49,22 @@ pub(crate) fn unseal(version: u8, bytes: &[u8]) -> Result<&[u8], Broken> {
     body.get(1..).ok_or(Broken::Short)
 }
 
-/// Packs bytes into a frame of this version.
-pub(crate) fn pack(version: u8, plain: &[u8]) -> Vec<u8> {
+/// Packs a value into a frame of this version.
+pub(crate) fn pack(version: u8, value: &impl Serialize) -> Vec<u8> {
+    let plain = encode(value);
     let mut bytes = vec![version];
     bytes.extend((plain.len() as u64).to_le_bytes());
     // Only a level that does not exist, or too small a buffer, would be an error.
-    bytes.extend(zstd::bulk::compress(plain, LEVEL).unwrap_or_default());
+    bytes.extend(zstd::bulk::compress(&plain, LEVEL).unwrap_or_default());
     seal(bytes)
 }
 
-/// Returns what was packed into a frame of this version.
+/// Returns the value that was packed into a frame of this version.
 ///
 /// # Errors
 ///
 /// Says what is wrong with what is damaged, or of another version.
-pub(crate) fn unpack(version: u8, bytes: &[u8]) -> Result<Vec<u8>, String> {
+pub(crate) fn unpack<T: DeserializeOwned>(version: u8, bytes: &[u8]) -> Result<T, String> {
     let body = unseal(version, bytes).map_err(|broken| match broken {
         Broken::Version(other) => {
             format!("it has the form {other}, and this version of gleaner reads form {version}")
@@ -71,5 +76,6 @@ pub(crate) fn unpack(version: u8, bytes: &[u8]) -> Result<Vec<u8>, String> {
     let length = usize::try_from(u64::from_le_bytes(*length)).ok();
     let length = length.filter(|it| *it <= MAX_BYTES);
     let length = length.ok_or("it is too long")?;
-    zstd::bulk::decompress(packed, length).map_err(|error| error.to_string())
+    let plain = zstd::bulk::decompress(packed, length).map_err(|error| error.to_string())?;
+    decode(Table::Meta, &plain).map_err(|error| error.to_string())
 }

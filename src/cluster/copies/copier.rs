@@ -43,15 +43,13 @@ pub(in crate::cluster) trait Source {
     /// The same, for another copy.
     fn another(&self) -> Self;
 
-    /// Returns what a copy is given behind a cursor, as bytes, and what follows.
+    /// Returns what a copy is given behind a cursor, as bytes, and what follows: the end follows
+    /// itself.
     fn chunk(
         &mut self,
         id: CopyId,
         from: &Self::Cursor,
     ) -> Result<(Vec<u8>, Self::Cursor), engine::Error>;
-
-    /// Whether what is given at a cursor is the last of a copy.
-    fn is_end(cursor: &Self::Cursor) -> bool;
 }
 
 impl Source for CopySource {
@@ -69,10 +67,6 @@ impl Source for CopySource {
         let chunk = self.chunk(id, from)?;
         Ok((chunk.encode(), chunk.to))
     }
-
-    fn is_end(cursor: &CopyCursor) -> bool {
-        *cursor == CopyCursor::End
-    }
 }
 
 impl Source for LibrarySource {
@@ -89,10 +83,6 @@ impl Source for LibrarySource {
     ) -> Result<(Vec<u8>, LibraryCursor), engine::Error> {
         let chunk = LibrarySource::chunk(self, id, from)?;
         Ok((chunk.encode(), chunk.to))
-    }
-
-    fn is_end(cursor: &LibraryCursor) -> bool {
-        cursor.is_end()
     }
 }
 
@@ -206,16 +196,11 @@ impl<S: Source> Giver<S> {
     pub(in crate::cluster) fn run(
         mut self,
         ended: &Receiver<()>,
-        mut is_its_turn: impl FnMut() -> broker::Result<bool>,
+        mut is_its_turn: impl FnMut(&BTreeMap<String, Copy<S::Cursor>>) -> broker::Result<bool>,
     ) {
         let mut wait = BUSY;
         while goes_on(ended, wait) {
-            let turn = match is_its_turn() {
-                Ok(true) => self.turn(),
-                Ok(false) => Ok(false),
-                Err(error) => Err(error.into()),
-            };
-            wait = match turn {
+            wait = match self.turn(&mut is_its_turn) {
                 Ok(true) => BUSY,
                 Ok(false) => longer(wait),
                 Err(Trouble::Source(engine::Error::Over(_))) => return,
@@ -232,10 +217,16 @@ impl<S: Source> Giver<S> {
         }
     }
 
-    /// Gives to each copy what it wishes for. Returns whether it gave something.
-    fn turn(&mut self) -> Result<bool, Trouble> {
+    /// Gives to each copy what it wishes for, if it is its turn. Returns whether it gave something.
+    fn turn(
+        &mut self,
+        is_its_turn: &mut impl FnMut(&BTreeMap<String, Copy<S::Cursor>>) -> broker::Result<bool>,
+    ) -> Result<bool, Trouble> {
         let mut has_given = false;
         let copies = self.copies.read()?;
+        if !is_its_turn(&copies)? {
+            return Ok(false);
+        }
         let wish = |name: &String| copies.get(name).and_then(|it| it.wish.as_ref());
         self.given.retain(|name, _| wish(name).is_some());
         for (name, copy) in &copies {
@@ -260,7 +251,7 @@ impl<S: Source> Giver<S> {
                 let at = self.broker.append(&self.log, end, &bytes)?;
                 self.end = Some(at);
                 has_given = true;
-                given.is_over = S::is_end(&given.next);
+                given.is_over = given.next == to;
                 given.next = to;
                 given
                     .on_way

@@ -99,6 +99,11 @@ impl<C: Clone + PartialEq + Serialize + DeserializeOwned> Copies<C> {
         }
     }
 
+    /// Name of this worker.
+    pub(in crate::cluster) fn worker(&self) -> &str {
+        &self.worker
+    }
+
     /// Name of the row that says which there are.
     fn row(&self) -> String {
         format!("copies.{}", self.of)

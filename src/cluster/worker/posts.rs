@@ -157,7 +157,7 @@ impl Worker {
             let (end_giver, ended) = mpsc::channel();
             let giver = thread::Builder::new()
                 .name(format!("copies-{shard:02}"))
-                .spawn(move || giver.run(&ended, || Ok(true)))
+                .spawn(move || giver.run(&ended, |_| Ok(true)))
                 .map_err(engine::Error::Threads)?;
             let handles = Handles {
                 control: crawl.control(),

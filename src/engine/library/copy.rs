@@ -24,8 +24,9 @@ use super::marks::Marks;
 use super::shelves::Shelves;
 use super::{Library, neighbours};
 use crate::dedup::DocumentId;
+use crate::engine::CopyId;
 use crate::rows::Published;
-use crate::store::{Batch, Durability, Store, Table, decode, encode, pack, unpack};
+use crate::store::{Batch, Durability, Store, Table, encode, pack, unpack};
 
 /// Version of the form in which chunks are carried.
 const VERSION: u8 = 1;
@@ -50,27 +51,10 @@ pub enum LibraryCursor {
     End(u64),
 }
 
-impl LibraryCursor {
-    /// Whether what is given here is the last of a copy.
-    pub fn is_end(&self) -> bool {
-        matches!(self, Self::End(_))
-    }
-
-    fn is_of(&self, identity: u64) -> bool {
-        match self {
-            Self::Start => true,
-            Self::Document(of, _) | Self::Row(of, _) | Self::End(of) => *of == identity,
-        }
-    }
-}
-
-/// Drawn by who makes a copy: chunks of others are not for it.
-type Id = [u8; 8];
-
 /// A part of a copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LibraryChunk {
-    id: Id,
+    id: CopyId,
     from: LibraryCursor,
     /// What follows.
     pub to: LibraryCursor,
@@ -91,7 +75,6 @@ enum Part {
 /// How far a library is before the first of its documents is read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Start {
-    identity: u64,
     /// A number for what its fingerprints are made of.
     features: u64,
     position: u64,
@@ -102,7 +85,7 @@ struct Start {
 impl LibraryChunk {
     /// Returns the chunk as bytes, packed and with a checksum.
     pub fn encode(&self) -> Vec<u8> {
-        pack(VERSION, &encode(self))
+        pack(VERSION, self)
     }
 
     /// Reads what [`encode`](Self::encode) wrote.
@@ -111,8 +94,7 @@ impl LibraryChunk {
     ///
     /// Says what is wrong with what is damaged, or of another version.
     pub fn decode(bytes: &[u8]) -> Result<Self, String> {
-        let plain = unpack(VERSION, bytes)?;
-        decode(Table::Outbox, &plain).map_err(|error| error.to_string())
+        unpack(VERSION, bytes)
     }
 }
 
@@ -138,7 +120,7 @@ impl LibrarySource {
     /// # Errors
     ///
     /// What goes wrong on the disk.
-    pub fn chunk(&self, id: Id, from: &LibraryCursor) -> Result<LibraryChunk, Error> {
+    pub fn chunk(&self, id: CopyId, from: &LibraryCursor) -> Result<LibraryChunk, Error> {
         let reading = self.0.read();
         let shelves = &reading.0;
         let (to, part) = match from {
@@ -149,7 +131,6 @@ impl LibrarySource {
             LibraryCursor::End(of) if *of == shelves.identity => (from.clone(), Part::End),
             _ => {
                 let start = Start {
-                    identity: shelves.identity,
                     features: shelves.features,
                     position: shelves.state.position,
                     through: shelves.state.through.clone(),
@@ -200,7 +181,7 @@ fn rows(shelves: &Shelves, from: &[u8]) -> Result<(LibraryCursor, Part), Error> 
 /// A library that is completed out of another one.
 pub struct LibraryCopy<'a> {
     library: &'a Library,
-    id: Id,
+    id: CopyId,
     /// What is taken next.
     next: LibraryCursor,
     start: Option<Start>,
@@ -219,7 +200,7 @@ impl fmt::Debug for LibraryCopy<'_> {
 impl<'a> LibraryCopy<'a> {
     /// Begins to complete a library, under an id that nobody else has. Nothing else is to be added
     /// to it until then. Takes a bit of memory for each document that is there.
-    pub fn begin(library: &'a Library, id: [u8; 8]) -> Self {
+    pub fn begin(library: &'a Library, id: CopyId) -> Self {
         Self {
             library,
             id,
@@ -231,7 +212,7 @@ impl<'a> LibraryCopy<'a> {
     }
 
     /// Returns which copy it is, and what it is given next.
-    pub fn wish(&self) -> ([u8; 8], LibraryCursor) {
+    pub fn wish(&self) -> (CopyId, LibraryCursor) {
         (self.id, self.next.clone())
     }
 
@@ -244,7 +225,6 @@ impl<'a> LibraryCopy<'a> {
         if chunk.id != self.id || chunk.from != self.next {
             return Ok(false);
         }
-        let start = self.start.as_ref();
         match chunk.part {
             Part::Start(start) => {
                 // Perhaps again, of another library: what was taken of the one before is kept only
@@ -254,7 +234,7 @@ impl<'a> LibraryCopy<'a> {
                 self.found = vec![0; words];
                 self.start = Some(start);
             }
-            _ if start.is_none_or(|it| !chunk.from.is_of(it.identity)) => return Ok(false),
+            _ if self.start.is_none() => return Ok(false),
             Part::Documents(documents) => self.take_documents(documents)?,
             Part::Rows(rows) => self.take_rows(rows)?,
             Part::End => {
@@ -280,7 +260,6 @@ impl<'a> LibraryCopy<'a> {
         self.found.clear();
         let through = self.library.read().0.state.through.clone();
         self.start = Some(Start {
-            identity: 0,
             features: 0,
             position,
             through,

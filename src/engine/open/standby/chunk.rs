@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::store::copy::{NextRow, Origin};
-use crate::store::{Table, decode, encode, pack, unpack};
+use crate::store::{pack, unpack};
 
 /// Version of the form in which chunks are carried.
 const VERSION: u8 = 1;
@@ -73,7 +73,7 @@ pub(super) fn keys(distances: &[u64]) -> Option<Vec<u64>> {
 impl CopyChunk {
     /// Returns the chunk as bytes, packed and with a checksum.
     pub fn encode(&self) -> Vec<u8> {
-        pack(VERSION, &encode(self))
+        pack(VERSION, self)
     }
 
     /// Reads what [`encode`](Self::encode) wrote.
@@ -82,8 +82,7 @@ impl CopyChunk {
     ///
     /// Says what is wrong with what is damaged, or of another version.
     pub fn decode(bytes: &[u8]) -> Result<Self, String> {
-        let plain = unpack(VERSION, bytes)?;
-        decode(Table::Meta, &plain).map_err(|error| error.to_string())
+        unpack(VERSION, bytes)
     }
 }
 
