@@ -155,6 +155,17 @@ pub enum Change {
     Opened,
 }
 
+/// The part of a kind in what it shares with others.
+#[derive(Debug, Clone, Copy)]
+pub struct Part {
+    /// Its part of their samples, 0 to 1.
+    pub share: f64,
+    /// Its samples at least.
+    pub at_least: u32,
+    /// Whether so few URLs are left of all of them that these may as well be visited.
+    pub is_little: bool,
+}
+
 /// What becomes of a URL that is suspected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deferral {
@@ -403,10 +414,19 @@ impl Ledger {
         self.left.iter().copied().chain(quiet).sum()
     }
 
+    /// Number of its URLs that are deferred now.
+    pub fn left_over(&self) -> u64 {
+        self.left.iter().sum()
+    }
+
     /// The stratum from which the next sample is drawn, and how many may be drawn; `None` if the
-    /// kind is finished. It has this share of the samples of kinds that share them, and so many at
-    /// least.
-    pub fn next_stratum(&self, (share, at_least): (f64, u32)) -> Option<(Stratum, u32)> {
+    /// kind is finished. `of` is its part of what it shares with others.
+    pub fn next_stratum(&self, of: Part) -> Option<(Stratum, u32)> {
+        let Part {
+            share,
+            at_least,
+            is_little,
+        } = of;
         let [good, poor] = self.left;
         let [quiet_good, quiet_poor] = self.quiet;
         let quiet = self.quiet_samples();
@@ -436,12 +456,11 @@ impl Ledger {
         let of_good = enough_good.saturating_sub(quiet_good);
         let of_poor = enough_poor.saturating_sub(quiet_poor);
         // What leads nowhere further has an end: it is visited, last of all, if it is no copy. Of
-        // copies too, if no more are left than were samples: to leave these would spare little. So
-        // few are visited also while nobody can tell yet whether there is an end.
-        let is_little = good + poor <= u64::from(quiet);
+        // copies too, if little is left: not to visit it would spare little. So few are visited
+        // also while nobody can tell yet whether there is an end.
         let ends = match self.growth < MEMORY * GROWING {
             true => is_little || are_pages && good + poor <= MAX_FINITE,
-            false => is_little && quiet < GROWTH_KNOWN,
+            false => good + poor <= u64::from(quiet) && quiet < GROWTH_KNOWN,
         };
         let [of_good, of_poor] = match good + poor <= u64::from(rest) || ends {
             true => self.left,
@@ -508,11 +527,20 @@ mod tests {
         }
     }
 
+    /// The part of a kind that is alone on a small host.
+    fn part_of(ledger: &Ledger, share: f64, at_least: u32) -> Part {
+        Part {
+            share,
+            at_least,
+            is_little: ledger.left_over() <= u64::from(ledger.quiet_samples()),
+        }
+    }
+
     /// Draws samples that say nothing until the kind is finished; `grow` says how many URLs each of
     /// them adds. Returns how many were drawn of each stratum.
     fn draw(mut ledger: Ledger, is_page: bool, grow: u64) -> [u64; 2] {
         let mut drawn = [0, 0];
-        while let Some((stratum, _)) = ledger.next_stratum((1.0, 0)) {
+        while let Some((stratum, _)) = ledger.next_stratum(part_of(&ledger, 1.0, 0)) {
             ledger.drawn(stratum, 1);
             ledger.sample_said_nothing(stratum, is_page);
             drawn[stratum.index()] += 1;
@@ -578,7 +606,7 @@ mod tests {
             assert_eq!(deferral, Deferral::Row);
         }
         let mut drawn = 0;
-        while let Some((stratum, _)) = ledger.next_stratum((0.3, 12)) {
+        while let Some((stratum, _)) = ledger.next_stratum(part_of(&ledger, 0.3, 12)) {
             ledger.drawn(stratum, 1);
             // Every other one was drawn from among those of a wider kind.
             match drawn % 2 {
@@ -594,7 +622,7 @@ mod tests {
     fn little_is_left_only_of_what_grows() {
         let shared = |mut ledger: Ledger, grow: u64| {
             let mut drawn = 0;
-            while let Some((stratum, _)) = ledger.next_stratum((0.01, 12)) {
+            while let Some((stratum, _)) = ledger.next_stratum(part_of(&ledger, 0.01, 12)) {
                 ledger.drawn(stratum, 1);
                 ledger.sample_said_nothing(stratum, false);
                 drawn += 1;

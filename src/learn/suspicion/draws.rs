@@ -2,7 +2,7 @@
 
 use super::state::Rows;
 use crate::learn::kinds::KindId;
-use crate::learn::ledger::{ENOUGH_DRAWN, Stratum};
+use crate::learn::ledger::{ENOUGH_DRAWN, Part, Stratum};
 
 /// Maximum number of samples that are drawn at once.
 const MAX_DRAWN: u32 = 16;
@@ -11,6 +11,9 @@ const MAX_DRAWN: u32 = 16;
 const AT_LEAST: u32 = 12;
 /// The least part of its samples that such a kind must have when all have enough together.
 const LEAST_PART: f64 = 0.6;
+/// What is left of them is little, whatever the number of their samples, up to this part of the
+/// URLs of the host.
+const LITTLE: u64 = 8;
 
 /// Returns the kind from which samples are drawn next, its generation, the stratum and how many are
 /// drawn at most; `None` if all are finished. The kind with the fewest samples so far, by its part,
@@ -19,7 +22,7 @@ const LEAST_PART: f64 = 0.6;
 /// A URL may be of several closed kinds and is deferred for one of them. Such kinds share their
 /// samples: each has its part, by the number of its URLs, so that together these are a uniform draw
 /// from all. A kind that has said something since it was first closed is not like the others: it
-/// has its own samples, and the others as many as before.
+/// has its own samples, and the others as many as before. They are visited whole together, too.
 pub fn next_draw<R: Rows>(rows: &mut R) -> Result<Option<Draw>, R::Error> {
     let closed = rows.suspicions()?.closed.clone();
     let mut ledgers = Vec::with_capacity(closed.len());
@@ -34,9 +37,11 @@ pub fn next_draw<R: Rows>(rows: &mut R) -> Result<Option<Draw>, R::Error> {
             other != id && shares && (ledger.wider.contains(other) || of.wider.contains(id))
         });
         let (mut all, mut quiet) = (own, ledger.quiet_samples());
+        let mut left = ledger.left_over();
         for (_, other) in others {
             all += other.known();
             quiet += other.quiet_samples();
+            left += other.left_over();
         }
         let share = own as f64 / all.max(1) as f64;
         // Parts change while URLs are found. What had too many samples makes up for some of those
@@ -45,7 +50,12 @@ pub fn next_draw<R: Rows>(rows: &mut R) -> Result<Option<Draw>, R::Error> {
             true => share,
             false => share * LEAST_PART,
         };
-        let Some((stratum, most)) = ledger.next_stratum((due, AT_LEAST)) else {
+        let part = Part {
+            share: due,
+            at_least: AT_LEAST,
+            is_little: left <= u64::from(quiet).max(rows.last_queued() / LITTLE),
+        };
+        let Some((stratum, most)) = ledger.next_stratum(part) else {
             continue;
         };
         let order = ((ledger.sampled as f64 / share) as u64, *id);
