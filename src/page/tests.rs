@@ -426,6 +426,15 @@ fn what_a_streaming_server_hides_is_seen() {
         article()
     );
     assert!(page(&html).main_text.contains("three metres"));
+    // In its place it is read as if it had been there.
+    let at_once = format!("<body><main>{}</main><footer>About us</footer>", article());
+    let late = format!(
+        "<body><main><template id=B:0></template></main><footer>About us</footer>\
+         <div hidden id=S:0>{}</div>",
+        article()
+    );
+    assert_eq!(page(&late).main_text, page(&at_once).main_text);
+    assert_eq!(page(&late).full_text, page(&at_once).full_text);
 }
 
 /// A page without text of its own describes itself in its head.

@@ -2,6 +2,7 @@
 //! (`nodes.rs`), and its elements and texts as two lists in document order.
 //!
 //! Most pages are read in one pass (`plain.rs`), the others by html5ever (`tokens.rs`, `sink.rs`).
+//! What a server sent late is put into its place (`streamed.rs`).
 
 mod lexer;
 mod start_tags;
@@ -22,6 +23,7 @@ mod traits;
 
 mod formula;
 mod outline;
+mod streamed;
 
 pub(super) use nodes::Element;
 pub(super) use outline::{Outline, OutlineElement, Sight, TextNode, attribute, has_token};

@@ -161,7 +161,8 @@ impl TreeParts {
 }
 
 impl Tree<'_> {
-    fn page(&self) -> &str {
+    /// The text of the page.
+    pub(super) fn page(&self) -> &str {
         match &self.page {
             Page::Plain(page) => page,
             Page::Shared(page) => page,

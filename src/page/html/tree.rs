@@ -18,7 +18,7 @@ use scraper::Html;
 
 use super::nodes::{Page, Tree, listed};
 use super::sink::BoundedSink;
-use super::{plain, tokens};
+use super::{plain, streamed, tokens};
 use crate::page::cut::within;
 use crate::page::options::{Note, PageOptions};
 
@@ -32,13 +32,19 @@ pub(crate) fn parse<'p>(html: &'p str, options: &PageOptions) -> (Tree<'p>, Vec<
     let mut notes = Vec::new();
     let html = within(html, options.max_bytes.min(MAX_BYTES), &mut notes);
     let page = with_line_feeds(html);
-    if let Some(parts) = plain::read(&page, options) {
-        let page = Page::Plain(page);
-        return (Tree { page, parts }, notes);
-    }
-    let page = StrTendril::from(&*page);
-    let (html, notes) = by_html5ever(&page, options, notes, tokens::feed);
-    (listed(&html, page), notes)
+    let (mut tree, notes) = match plain::read(&page, options) {
+        Some(parts) => {
+            let page = Page::Plain(page);
+            (Tree { page, parts }, notes)
+        }
+        None => {
+            let page = StrTendril::from(&*page);
+            let (html, notes) = by_html5ever(&page, options, notes, tokens::feed);
+            (listed(&html, page), notes)
+        }
+    };
+    streamed::place(&mut tree, options.max_depth);
+    (tree, notes)
 }
 
 /// What html5ever makes of a page.
