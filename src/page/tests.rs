@@ -437,6 +437,21 @@ fn what_a_streaming_server_hides_is_seen() {
     assert_eq!(page(&late).full_text, page(&at_once).full_text);
 }
 
+/// Browsers that run scripts do not read what is in there.
+#[test]
+fn what_follows_a_frame_without_an_end_for_browsers_without_scripts_is_read() {
+    let counted = "<noscript><iframe src=https://count.example/ height=0 /></noscript>";
+    let html = format!("<body>{counted}<main>{}</main>", article());
+    assert!(page(&html).main_text.contains("three metres"));
+    check_links(
+        &format!("{counted}<a href=/next>next</a>"),
+        &[
+            ("https://count.example/", LinkKind::Frame, false),
+            ("https://example.org/next", LinkKind::Anchor, false),
+        ],
+    );
+}
+
 /// A page without text of its own describes itself in its head.
 #[test]
 fn a_shell_is_read_by_what_it_says_about_itself() {

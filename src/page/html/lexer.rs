@@ -149,7 +149,7 @@ pub(super) fn escapes_its_end(script: &str) -> bool {
 }
 
 /// Whether the text after a `<` or `</` begins with this tag name.
-fn begins_with_name(tag: &[u8], name: &str) -> bool {
+pub(super) fn begins_with_name(tag: &[u8], name: &str) -> bool {
     let Some((begin, rest)) = tag.split_at_checked(name.len()) else {
         return false;
     };

@@ -8,6 +8,7 @@ mod lexer;
 mod start_tags;
 mod tokens;
 mod unread;
+mod unscripted;
 
 mod sink;
 mod tree;

@@ -18,7 +18,7 @@ use scraper::Html;
 
 use super::nodes::{Page, Tree, listed};
 use super::sink::BoundedSink;
-use super::{plain, streamed, tokens};
+use super::{plain, streamed, tokens, unscripted};
 use crate::page::cut::within;
 use crate::page::options::{Note, PageOptions};
 
@@ -31,7 +31,7 @@ const MAX_BYTES: usize = 1 << 30;
 pub(crate) fn parse<'p>(html: &'p str, options: &PageOptions) -> (Tree<'p>, Vec<Note>) {
     let mut notes = Vec::new();
     let html = within(html, options.max_bytes.min(MAX_BYTES), &mut notes);
-    let page = with_line_feeds(html);
+    let page = unscripted::with_ends(with_line_feeds(html));
     let (mut tree, notes) = match plain::read(&page, options) {
         Some(parts) => {
             let page = Page::Plain(page);
