@@ -414,19 +414,16 @@ impl Ledger {
         self.left.iter().copied().chain(quiet).sum()
     }
 
-    /// Number of its URLs that are deferred now.
-    pub fn left_over(&self) -> u64 {
-        self.left.iter().sum()
-    }
-
     /// The stratum from which the next sample is drawn, and how many may be drawn; `None` if the
-    /// kind is finished. `of` is its part of what it shares with others.
-    pub fn next_stratum(&self, of: Part) -> Option<(Stratum, u32)> {
-        let Part {
+    /// kind is finished.
+    pub fn next_stratum(
+        &self,
+        Part {
             share,
             at_least,
             is_little,
-        } = of;
+        }: Part,
+    ) -> Option<(Stratum, u32)> {
         let [good, poor] = self.left;
         let [quiet_good, quiet_poor] = self.quiet;
         let quiet = self.quiet_samples();
@@ -532,7 +529,7 @@ mod tests {
         Part {
             share,
             at_least,
-            is_little: ledger.left_over() <= u64::from(ledger.quiet_samples()),
+            is_little: ledger.left.iter().sum::<u64>() <= u64::from(ledger.quiet_samples()),
         }
     }
 

@@ -22,7 +22,8 @@ const LITTLE: u64 = 8;
 /// A URL may be of several closed kinds and is deferred for one of them. Such kinds share their
 /// samples: each has its part, by the number of its URLs, so that together these are a uniform draw
 /// from all. A kind that has said something since it was first closed is not like the others: it
-/// has its own samples, and the others as many as before. They are visited whole together, too.
+/// has its own samples, and the others as many as before. Whether little is left is asked of all
+/// that share as well.
 pub fn next_draw<R: Rows>(rows: &mut R) -> Result<Option<Draw>, R::Error> {
     let closed = rows.suspicions()?.closed.clone();
     let mut ledgers = Vec::with_capacity(closed.len());
@@ -37,11 +38,9 @@ pub fn next_draw<R: Rows>(rows: &mut R) -> Result<Option<Draw>, R::Error> {
             other != id && shares && (ledger.wider.contains(other) || of.wider.contains(id))
         });
         let (mut all, mut quiet) = (own, ledger.quiet_samples());
-        let mut left = ledger.left_over();
         for (_, other) in others {
             all += other.known();
             quiet += other.quiet_samples();
-            left += other.left_over();
         }
         let share = own as f64 / all.max(1) as f64;
         // Parts change while URLs are found. What had too many samples makes up for some of those
@@ -50,6 +49,8 @@ pub fn next_draw<R: Rows>(rows: &mut R) -> Result<Option<Draw>, R::Error> {
             true => share,
             false => share * LEAST_PART,
         };
+        // What is known of them and is no sample is left.
+        let left = all - u64::from(quiet);
         let part = Part {
             share: due,
             at_least: AT_LEAST,

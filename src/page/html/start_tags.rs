@@ -10,7 +10,7 @@ use html5ever::tendril::StrTendril;
 use memchr::memchr;
 
 use super::lexer;
-use super::tree::with_line_feeds;
+use super::tree::prepared;
 
 /// A start tag, or raw text.
 pub(in crate::page) enum Markup<'a> {
@@ -58,7 +58,7 @@ pub(in crate::page) fn each_start_tag(
     max_tag_bytes: usize,
     each: &mut dyn FnMut(Markup<'_>),
 ) {
-    let page = with_line_feeds(html);
+    let page = prepared(html);
     let page = match page.contains('\0') {
         true => StrTendril::from(page.replace('\0', "\u{FFFD}")),
         false => StrTendril::from(&*page),
@@ -182,6 +182,7 @@ mod tests {
             &[],
         );
         check("<noscript><img src=a></noscript>", &["a"]);
+        check("<noscript><style>p</noscript><img src=a>", &["p", "a"]);
         check("<style/><img src=a>", &["a"]);
         check("<style>p", &["p"]);
     }

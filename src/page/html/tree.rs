@@ -31,7 +31,7 @@ const MAX_BYTES: usize = 1 << 30;
 pub(crate) fn parse<'p>(html: &'p str, options: &PageOptions) -> (Tree<'p>, Vec<Note>) {
     let mut notes = Vec::new();
     let html = within(html, options.max_bytes.min(MAX_BYTES), &mut notes);
-    let page = unscripted::with_ends(with_line_feeds(html));
+    let page = prepared(html);
     let (mut tree, notes) = match plain::read(&page, options) {
         Some(parts) => {
             let page = Page::Plain(page);
@@ -45,6 +45,12 @@ pub(crate) fn parse<'p>(html: &'p str, options: &PageOptions) -> (Tree<'p>, Vec<
     };
     streamed::place(&mut tree, options.max_depth);
     (tree, notes)
+}
+
+/// The page as it is parsed: with line feeds as line ends, and with ends of what stands in
+/// `<noscript>`.
+pub(super) fn prepared(html: &str) -> Cow<'_, str> {
+    unscripted::with_ends(with_line_feeds(html))
 }
 
 /// What html5ever makes of a page.

@@ -5,9 +5,10 @@
 
 use std::borrow::Cow;
 
+use html5ever::{LocalName, local_name};
 use memchr::{memchr, memmem};
 
-use super::lexer::{begins_with_name, raw_text_end};
+use super::lexer::{begins_with_name, comment, raw_text_end};
 use super::tokens::RAW_TEXT;
 
 /// The page with an end for everything in `<noscript>` that has none.
@@ -34,56 +35,54 @@ pub(super) fn with_ends(page: Cow<'_, str>) -> Cow<'_, str> {
 
 /// Where an end is missing, and which one, in order.
 fn missing_ends(page: &str) -> Vec<(usize, String)> {
-    let bytes = page.as_bytes();
+    // As browsers that run scripts see it.
+    let raw_text = [local_name!("script"), local_name!("noscript")];
     let mut missing = Vec::new();
     let mut at = 0;
-    while let Some(length) = memchr(b'<', &bytes[at..]) {
+    while let Some(length) = memchr(b'<', &page.as_bytes()[at..]) {
         let begin = at + length;
-        let tag = &bytes[begin + 1..];
-        let is = |name| begins_with_name(tag, name);
-        let end = if tag.starts_with(COMMENT) {
-            memmem::find(tag, END_OF_COMMENT).map(|length| begin + length)
-        } else if is("script") {
-            raw_text_end(page, begin, "script")
-        } else if is("noscript") {
-            let end = raw_text_end(page, begin, "noscript");
-            let unended = end.and_then(|end| Some((end, unended(&page[begin + 1..end])?)));
-            missing.extend(unended);
-            end
-        } else {
-            Some(begin)
+        // What is never ended is the rest of the page.
+        let Ok(end) = end_of(page, begin, &raw_text) else {
+            break;
         };
-        let Some(end) = end else { break };
+        if begins_with_name(&page.as_bytes()[begin + 1..], "noscript")
+            && let Some(unended) = unended(&page[begin + 1..end])
+        {
+            missing.push((end, unended));
+        }
         at = end + 1;
     }
     missing
 }
 
-/// How a comment begins, behind the `<`, and how it ends.
-const COMMENT: &[u8] = b"!--";
-const END_OF_COMMENT: &[u8] = b"-->";
-
 /// The end of what begins in these contents and does not end in them.
 fn unended(contents: &str) -> Option<String> {
-    let bytes = contents.as_bytes();
     let mut at = 0;
-    while let Some(length) = memchr(b'<', &bytes[at..]) {
-        let begin = at + length;
-        let tag = &bytes[begin + 1..];
-        at = begin + 1;
-        if tag.starts_with(COMMENT) {
-            let Some(length) = memmem::find(tag, END_OF_COMMENT) else {
-                return Some("-->".to_owned());
-            };
-            at += length;
-        } else if let Some(name) = RAW_TEXT.iter().find(|name| begins_with_name(tag, name)) {
-            let Some(end) = raw_text_end(contents, begin, name) else {
-                return Some(format!("</{name}>"));
-            };
-            at = end + 1;
+    while let Some(length) = memchr(b'<', &contents.as_bytes()[at..]) {
+        match end_of(contents, at + length, &RAW_TEXT) {
+            Ok(end) => at = end + 1,
+            Err(missing) => return Some(missing),
         }
     }
     None
+}
+
+/// The position of the last byte that is known to belong to what begins with the `<` at `begin`: a
+/// comment, one of these elements of raw text up to its end tag, or anything else.
+///
+/// # Errors
+///
+/// The end that is missing.
+fn end_of(text: &str, begin: usize, raw_text: &[LocalName]) -> Result<usize, String> {
+    let tag = &text.as_bytes()[begin + 1..];
+    if tag.starts_with(b"!--") {
+        let end = comment(text, begin, text.len());
+        return end.map(|end| end - 1).ok_or_else(|| "-->".to_owned());
+    }
+    match raw_text.iter().find(|name| begins_with_name(tag, name)) {
+        Some(name) => raw_text_end(text, begin, name).ok_or_else(|| format!("</{name}>")),
+        None => Ok(begin),
+    }
 }
 
 #[cfg(test)]
