@@ -23,9 +23,10 @@ use crate::page::html::{Break, Outline, Sight};
 const DOUBTFUL_PERCENT: u64 = 100;
 const CERTAIN_PERCENT: u64 = 50;
 
-/// Likelihoods around the threshold are compared in steps of this size, so that a small change
-/// elsewhere on the page does not move it.
-const STEP: u32 = CERTAIN / 16;
+/// What choices may promise less than the best one and are still as good, in millionths of its
+/// measure: of these, the one is taken that a small change elsewhere on the page is least likely to
+/// move. Chosen like the others.
+const AS_GOOD: u64 = 3_000;
 
 /// The blocks in document order, those of the main text marked.
 pub(crate) fn chosen_blocks(outline: &Outline<'_>) -> Vec<TextBlock> {
@@ -95,9 +96,10 @@ pub(crate) fn main_text(
 ///
 /// With the blocks in order of likelihood, keeping the first k promises a precision of the content
 /// expected among them over what is kept, a recall of the same over all content expected, and so an
-/// F-measure (Nan et al., "Optimizing F-measure: a tale of two approaches", ICML 2012). The k with
-/// the best sum of precision and weighted recall gives the threshold. The F-measure itself says
-/// less: benchmarks take the means of both over their pages, and a sum of means is a mean of sums.
+/// F-measure (Nan et al., "Optimizing F-measure: a tale of two approaches", ICML 2012). What a k is
+/// worth is the sum of precision and weighted recall. The F-measure itself says less: benchmarks
+/// take the means of both over their pages, and a sum of means is a mean of sums. Of the k that are
+/// worth nearly as much as the best, the line is where the next block is least like the last one.
 fn line(blocks: &[TextBlock], likelihoods: &[u32]) -> u32 {
     const WHOLE: u64 = 1_000_000;
     let mut order: Vec<(u32, u32)> = blocks
@@ -109,27 +111,43 @@ fn line(blocks: &[TextBlock], likelihoods: &[u32]) -> u32 {
     let certain = |words: u64| words * u64::from(CERTAIN);
     let expected = |(likelihood, words): &(u32, u32)| u64::from(*likelihood) * u64::from(*words);
     let total: u64 = order.iter().map(expected).sum();
-    // What the best k promises by a measure of what is found and kept, and the likelihood there.
-    let best = |measure: &dyn Fn(u64, u64) -> u64| {
-        let (mut found, mut kept) = (0_u64, 0_u64);
-        let mut best = (0, CERTAIN);
-        for block in &order {
-            found += expected(block);
-            kept += u64::from(block.1);
-            let promise = measure(found, certain(kept));
-            if promise > best.0 {
-                best = (promise, block.0);
-            }
-        }
-        best
-    };
-    let (promise, _) = best(&|found, kept| 2 * found * WHOLE / (kept + total).max(1));
-    let sureness = (promise / 1000).clamp(500, 900) - 500;
-    let worth_percent = DOUBTFUL_PERCENT - (DOUBTFUL_PERCENT - CERTAIN_PERCENT) * sureness / 400;
-    let (_, line) = best(&|found, kept| {
-        found * WHOLE / kept.max(1) + found * (WHOLE / 100 * worth_percent) / total.max(1)
+    // What is expected among the first k, and what is kept with them.
+    let sums = order.iter().scan((0, 0), |(found, kept), block| {
+        *found += expected(block);
+        *kept += u64::from(block.1);
+        Some((*found, certain(*kept)))
     });
-    (line - line % STEP).max(1)
+    let f_measures = sums
+        .clone()
+        .map(|(found, kept)| 2 * found * WHOLE / (kept + total).max(1));
+    let sureness = (f_measures.max().unwrap_or(0) / 1000).clamp(500, 900) - 500;
+    let worth_percent = DOUBTFUL_PERCENT - (DOUBTFUL_PERCENT - CERTAIN_PERCENT) * sureness / 400;
+    let worth = |(found, kept): (u64, u64)| {
+        found * WHOLE / kept.max(1) + found * (WHOLE / 100 * worth_percent) / total.max(1)
+    };
+    let least = sums
+        .clone()
+        .map(worth)
+        .max()
+        .unwrap_or(0)
+        .saturating_sub(AS_GOOD);
+    let behind = order.iter().skip(1).map(|block| block.0).chain([0]);
+    let cuts = order.iter().map(|block| block.0).zip(behind);
+    let as_good = cuts.zip(sums).filter(|(_, sums)| worth(*sums) >= least);
+    // The first of those that are alike, as likely as can be.
+    let widest =
+        as_good.min_by_key(|((last, next), _)| std::cmp::Reverse(odds_ratio(*last, *next)));
+    widest.map_or(CERTAIN, |((last, _), _)| last.max(1))
+}
+
+/// How many times as great the odds of one likelihood are as those of another, in thousandths.
+/// Nothing is taken for more certain than one in a thousand is.
+fn odds_ratio(one: u32, other: u32) -> u64 {
+    let (least, most) = (CERTAIN / 1000, CERTAIN - CERTAIN / 1000);
+    let [one, other] = [one, other].map(|it| it.clamp(least, most));
+    let odds = |it: u32| (u64::from(it), u64::from(CERTAIN - it));
+    let ((yes, no), (other_yes, other_no)) = (odds(one), odds(other));
+    1000 * yes * other_no / (no * other_yes)
 }
 
 #[cfg(test)]
@@ -137,7 +155,7 @@ mod tests {
     use super::*;
     use crate::page::content::blocks::Tally;
 
-    fn check(blocks: &[(u32, u32)], expected: u32) {
+    fn line_of(blocks: &[(u32, u32)]) -> u32 {
         let (likelihoods, blocks): (Vec<_>, Vec<_>) = blocks
             .iter()
             .map(|&(likelihood, words)| {
@@ -152,18 +170,43 @@ mod tests {
                 (likelihood, block)
             })
             .unzip();
-        assert_eq!(line(&blocks, &likelihoods), expected, "{likelihoods:?}");
+        line(&blocks, &likelihoods)
     }
 
     #[test]
     fn the_line_is_where_keeping_more_costs_more_than_it_finds() {
         // An article: the doubtful block stays out.
-        check(&[(9800, 300), (9700, 200), (3000, 100), (100, 50)], 9375);
+        assert_eq!(
+            line_of(&[(9800, 300), (9700, 200), (3000, 100), (100, 50)]),
+            9700
+        );
         // All is doubtful: the threshold is lowered.
-        check(&[(5000, 100), (3000, 100), (100, 100)], 2500);
+        assert_eq!(line_of(&[(5000, 100), (3000, 100), (100, 100)]), 3000);
         // Nothing is likely: all is kept, so that something is found.
-        check(&[(1500, 100), (1400, 100), (200, 100)], 1);
-        check(&[(3, 10)], 1);
-        check(&[], CERTAIN);
+        assert_eq!(line_of(&[(1500, 100), (1400, 100), (200, 100)]), 200);
+        assert_eq!(line_of(&[(3, 10)]), 3);
+        assert_eq!(line_of(&[(0, 10)]), 1);
+        assert_eq!(line_of(&[]), CERTAIN);
+    }
+
+    #[test]
+    fn small_changes_elsewhere_do_not_move_the_line() {
+        // A few words that may belong to it or not are worth little either way.
+        for likelihood in [6000, 6500, 7000] {
+            for outside in [0, 500, 1500] {
+                let doubtful = [0, 100, 200].map(|less| (likelihood - less, 2));
+                let [a, b, c] = doubtful;
+                assert_eq!(line_of(&[(9900, 500), a, b, c, (outside, 2)]), 9900);
+            }
+        }
+        // A paragraph that is worth it is kept.
+        assert_eq!(line_of(&[(9900, 500), (7000, 40), (900, 2)]), 7000);
+    }
+
+    #[test]
+    fn odds_are_compared_without_overflow() {
+        assert_eq!(odds_ratio(CERTAIN, 0), 998_001_000);
+        assert_eq!(odds_ratio(CERTAIN / 2, CERTAIN / 2), 1000);
+        assert_eq!(odds_ratio(0, 0), 1000);
     }
 }
