@@ -33,7 +33,7 @@ from rapidfuzz.distance import LCSseq
 
 WORD = re.compile(r'\w+')
 FOLDS, MIN_SITES, MIN_LETTERS, SCALE, WORD_SCALE, MIN_WEIGHT = 5, 4, 3, 1024, 64, 4
-DOUBTFUL, CERTAIN, STEP = 1.00, .50, .0625                     # as in main_text.rs
+DOUBTFUL, CERTAIN, AS_GOOD = 1.00, .50, .003                   # as in main_text.rs
 TREES = dict(iterations=300, depth=5, learning_rate=.1, l2_leaf_reg=60, rsm=.15, border_count=64, subsample=.7,
              bootstrap_type='Bernoulli', boosting_type='Plain', leaf_estimation_iterations=1, random_seed=1,
              thread_count=2, verbose=0, allow_writing_files=False)
@@ -161,14 +161,14 @@ def weigh(page, weights, names):
 
 
 def learn_trees(pages, names):
-    """The trees. Some pages count a second time, as if their class names meant nothing, as many sites' do."""
+    """The trees. All pages count a second time, as if their class names meant nothing, as many sites' do."""
     of_words = [names.index(n) for n in ('weight', 'before_weight', 'after_weight', 'near_weight')]
-    draw = np.random.RandomState(1)
-    seconds = [p for p in pages if draw.rand() < .3]
-    X = np.vstack([p['Z'] for p in pages + seconds]).astype(np.float32)
-    X[sum(len(p['Z']) for p in pages):, of_words] = 0
-    label = np.concatenate([p['learned'] for p in pages + seconds])
-    weight = np.concatenate([p['weight'] ** .75 for p in pages] + [p['weight'] ** .75 / 2 for p in seconds])
+    X = np.vstack([p['Z'] for p in pages]).astype(np.float32)
+    without = X.copy()
+    without[:, of_words] = 0
+    label = np.concatenate([p['learned'] for p in pages])
+    weight = np.concatenate([p['weight'] ** .75 for p in pages])
+    X, label, weight = np.vstack([X, without]), np.tile(label, 2), np.concatenate([weight, weight / 2])
     known = ~np.isnan(label)
     return catboost.CatBoostClassifier(**TREES).fit(X[known], label[known] >= .5, sample_weight=weight[known])
 
@@ -182,8 +182,11 @@ def choose(likelihood, words):
     found, kept = np.cumsum((likelihood * words)[order]), np.cumsum(words[order])
     promise = (2 * found / (kept + found[-1])).max()
     greed = DOUBTFUL + (CERTAIN - DOUBTFUL) * min(1, max(0, (promise - .5) / .4))
-    best = likelihood[order][int(np.argmax(found / kept + greed * found / found[-1]))]
-    return likelihood >= max(1e-4, math.floor(best / STEP) * STEP)
+    worth = found / kept + greed * found / found[-1]
+    sure = np.append(likelihood[order], .5).clip(.001, .999)
+    gaps = np.diff(-np.log(sure / (1 - sure)))
+    as_good = np.nonzero(worth >= worth.max() - AS_GOOD)[0]
+    return likelihood >= max(1e-4, likelihood[order][as_good[np.argmax(gaps[as_good])]])
 
 
 # ---------------------------------------------------------------------------------------------------------- reporting

@@ -11,7 +11,7 @@ use super::tier::Finder;
 /// The parts of a crawl's fingerprint that no setting changes. Change this line with any change to
 /// them: the next start makes the fingerprints of a crawl again.
 pub(crate) const VERSION: &str = "simhash-64 of a set, tie 0; minhash 128x8 and (main and whole \
-    text) 32x8 of word 5-shingles; under 50 words sets; composed; site, headline, language, versions, series; version 8";
+    text) 32x8 of word 5-shingles; under 50 words sets; composed; site, headline, language, versions, series; version 9";
 
 /// The same of the documents of a corpus. An index of other ones is refused, and its texts may be
 /// gone; so this line stays as it is as long as most texts have the fingerprints that they had.

@@ -131,7 +131,9 @@ fn line(blocks: &[TextBlock], likelihoods: &[u32]) -> u32 {
         .max()
         .unwrap_or(0)
         .saturating_sub(AS_GOOD);
-    let behind = order.iter().skip(1).map(|block| block.0).chain([0]);
+    // Nothing is behind the last one, which is taken for as likely as not.
+    let next = order.iter().skip(1).map(|block| block.0);
+    let behind = next.chain([CERTAIN / 2]);
     let cuts = order.iter().map(|block| block.0).zip(behind);
     let as_good = cuts.zip(sums).filter(|(_, sums)| worth(*sums) >= least);
     // The first of those that are alike, as likely as can be.
@@ -193,12 +195,14 @@ mod tests {
     fn small_changes_elsewhere_do_not_move_the_line() {
         // A few words that may belong to it or not are worth little either way.
         for likelihood in [6000, 6500, 7000] {
-            for outside in [0, 500, 1500] {
+            for outside in [500, 1000, 1500] {
                 let doubtful = [0, 100, 200].map(|less| (likelihood - less, 2));
                 let [a, b, c] = doubtful;
                 assert_eq!(line_of(&[(9900, 500), a, b, c, (outside, 2)]), 9900);
             }
         }
+        // So is what may be an entry of a menu.
+        assert_eq!(line_of(&[(9500, 400), (6000, 1)]), 9500);
         // A paragraph that is worth it is kept.
         assert_eq!(line_of(&[(9900, 500), (7000, 40), (900, 2)]), 7000);
     }
