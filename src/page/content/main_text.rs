@@ -136,7 +136,7 @@ fn line(blocks: &[TextBlock], likelihoods: &[u32]) -> u32 {
     let behind = next.chain([CERTAIN / 2]);
     let cuts = order.iter().map(|block| block.0).zip(behind);
     let as_good = cuts.zip(sums).filter(|(_, sums)| worth(*sums) >= least);
-    // The first of those that are alike, as likely as can be.
+    // Of drops that are as great, the first.
     let widest =
         as_good.min_by_key(|((last, next), _)| std::cmp::Reverse(odds_ratio(*last, *next)));
     widest.map_or(CERTAIN, |((last, _), _)| last.max(1))
