@@ -121,7 +121,7 @@ impl<'a> Refingerprint<'a> {
             return Ok(progress.after);
         }
         tracing::warn!(
-            "how fingerprints or main texts are made has changed; they are made again from the archive"
+            "how fingerprints or main texts are made has changed; they are recomputed from the archive"
         );
         let mut batch = Batch::new();
         batch.delete(Table::Meta, keys::meta::FEATURES);
