@@ -150,10 +150,10 @@ fn fits(encoding: &'static Encoding, bytes: &[u8]) -> bool {
     if encoding == UTF_8 {
         return is_rather_utf_8(bytes);
     }
-    let Some(first) = bytes.iter().position(|byte| !byte.is_ascii()) else {
+    let rest = &bytes[Encoding::ascii_valid_up_to(bytes)..];
+    if rest.is_empty() {
         return !is_wide(encoding) || bytes.contains(&0);
-    };
-    let rest = &bytes[first..];
+    }
     if !is_utf_8(rest) {
         return true;
     }

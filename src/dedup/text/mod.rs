@@ -8,6 +8,7 @@
 mod hints;
 mod mask;
 mod read;
+mod scan;
 pub(crate) mod shingle;
 mod words;
 

@@ -8,7 +8,8 @@ use sha2::{Digest, Sha256};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::mask::Masks;
-use super::words::{Piece, lower, lower_into, pieces, visit_mixed, word_hashes};
+use super::scan::scan;
+use super::words::{lower, lower_into, word_hashes};
 use crate::unicode;
 
 /// The result of one pass over a text.
@@ -102,9 +103,9 @@ fn read_exactly(text: &str, part: Part, seeds: Seeds) -> Reading {
     let mut content = Words::with_room_for(if joins { lower.len() } else { 0 });
     let mut folded = Folded::default();
     each_word(&lower, 0, &mut folded, |from, start, length| {
-        hashes.add(&from[start..start + length]);
+        hashes.add(&from.as_bytes()[start..start + length]);
         if joins {
-            content.push(from, start, length);
+            content.push(from.as_bytes(), start, length);
         }
     });
     Reading {
@@ -120,31 +121,12 @@ fn read_exactly(text: &str, part: Part, seeds: Seeds) -> Reading {
     }
 }
 
-/// Passes on each word of a text in lower case from `start` on, as the bytes that it is in, its
-/// place there and its length; `folded` gets all that is visible.
+/// Passes on each word of a text in lower case from `start` on, as the text that it is in, its place
+/// there and its length; `folded` gets the white space.
 #[inline]
-fn each_word(
-    lower: &str,
-    start: usize,
-    folded: &mut Folded,
-    mut each: impl FnMut(&[u8], usize, usize),
-) {
-    let bytes = lower.as_bytes();
-    pieces(&lower[start..], |piece, at| {
-        let at = start + at;
-        match piece {
-            Piece::Word(word) => {
-                folded.visible(bytes, at, at + word.len());
-                each(bytes, at, word.len());
-            }
-            Piece::Run(run) => {
-                folded.visible(bytes, at, at + run.len());
-                visit_mixed(run, &mut |word| each(word.as_bytes(), 0, word.len()));
-            }
-            Piece::Other(other) => folded.visible(bytes, at, at + other.len()),
-            Piece::Space => {}
-        }
-    });
+fn each_word(lower: &str, start: usize, folded: &mut Folded, each: impl FnMut(&str, usize, usize)) {
+    let space = |from, to| folded.skip(lower.as_bytes(), from, to);
+    scan(lower, start, each, space);
 }
 
 /// Number of lines of the main text among which the next line of the visible text is looked for.
@@ -172,18 +154,16 @@ pub(super) fn read_both(main: &str, visible: &str, seeds: Seeds, masks: Masks) -
             waiting = &waiting[at + 1..];
             lower.push_str(&of_main.lower[line.lower.clone()]);
             hashes.add_from(&of_main.hashes, line.words.clone());
-            if line.is_folded {
-                folded.visible(lower.as_bytes(), start, lower.len());
-            } else {
+            if !line.is_folded {
                 each_word(&lower, start, &mut folded, |_, _, _| ());
             }
         } else {
             lower_into(&mut lower, written);
             each_word(&lower, start, &mut folded, |from, start, length| {
-                hashes.add(&from[start..start + length]);
+                hashes.add(&from.as_bytes()[start..start + length]);
             });
         }
-        lower.push('\n');
+        folded.end_line(&mut lower);
     }
     let main = Reading {
         content: of_main.content,
@@ -227,7 +207,7 @@ struct ReadLine<'t> {
     lower: Range<usize>,
     /// Which words are in it.
     words: Range<usize>,
-    /// Whether its only white space is single spaces between visible characters.
+    /// Whether its only white space is single spaces behind visible characters.
     is_folded: bool,
 }
 
@@ -240,14 +220,15 @@ impl<'t> ReadLines<'t> {
         for written in lines_of(text) {
             let (start, first_word) = (lower.len(), hashes.words.len());
             lower_into(&mut lower, written);
-            let mut folded = Folded::from(start);
-            each_word(&lower, start, &mut folded, |from, start, length| {
-                hashes.add(&from[start..start + length]);
-                content.push(from, start, length);
-            });
+            let mut is_folded = true;
+            let word = |from: &str, start, length| {
+                hashes.add(&from.as_bytes()[start..start + length]);
+                content.push(from.as_bytes(), start, length);
+            };
+            scan(&lower, start, word, |_, _| is_folded = false);
             lines.push(ReadLine {
                 written,
-                is_folded: (folded.from, folded.to) == (start, lower.len()),
+                is_folded,
                 lower: start..lower.len(),
                 words: first_word..hashes.words.len(),
             });
@@ -297,52 +278,56 @@ impl Hashes {
 }
 
 /// A text with each run of white space as one space, and none at its ends. Stretches that are
-/// already in this form, which most lines are, are copied at once.
+/// already in this form, but for a space at either end, are copied at once.
 #[derive(Default)]
 struct Folded {
     done: Vec<u8>,
-    /// The stretch to be copied next.
+    /// Where the stretch begins that is to be copied next.
     from: usize,
-    to: usize,
 }
 
 impl Folded {
-    /// Nothing yet of a text, of which what is before this place does not count.
-    fn from(place: usize) -> Self {
-        Self {
-            from: place,
-            to: place,
-            ..Self::default()
+    /// Skips white space that is not a single space between others. `bytes` is the text so far.
+    fn skip(&mut self, bytes: &[u8], from: usize, to: usize) {
+        self.copy(bytes, from);
+        self.from = to;
+    }
+
+    /// Ends a line with a space in place of a break, so that nothing is to be skipped there if
+    /// there are no other spaces.
+    fn end_line(&mut self, lower: &mut String) {
+        let at = lower.len();
+        let is_behind_space = at == self.from || lower.as_bytes()[at - 1] == b' ';
+        lower.push(' ');
+        if is_behind_space {
+            self.skip(lower.as_bytes(), at, at + 1);
         }
     }
 
-    /// Adds the bytes from `start` to `end`, which are not white space. `bytes` is the text so far.
-    #[inline]
-    fn visible(&mut self, bytes: &[u8], start: usize, end: usize) {
-        let is_gap = start != self.to;
-        if is_gap && !(start == self.to + 1 && bytes[self.to] == b' ' && self.to > self.from) {
-            self.copy(bytes);
-            self.from = start;
-        }
-        self.to = end;
+    /// The stretch before `to`.
+    fn stretch<'b>(&self, bytes: &'b [u8], to: usize) -> &'b [u8] {
+        let stretch = &bytes[self.from..to];
+        let stretch = stretch.strip_prefix(b" ").unwrap_or(stretch);
+        stretch.strip_suffix(b" ").unwrap_or(stretch)
     }
 
-    fn copy(&mut self, bytes: &[u8]) {
-        if self.to > self.from {
-            if self.done.is_empty() {
-                self.done.reserve(bytes.len());
-            } else {
-                self.done.push(b' ');
-            }
-            self.done.extend_from_slice(&bytes[self.from..self.to]);
+    fn copy(&mut self, bytes: &[u8], to: usize) {
+        let stretch = self.stretch(bytes, to);
+        if stretch.is_empty() {
+            return;
         }
+        match self.done.is_empty() {
+            true => self.done.reserve(bytes.len()),
+            false => self.done.push(b' '),
+        }
+        self.done.extend_from_slice(stretch);
     }
 
     fn digest(mut self, bytes: &[u8]) -> [u8; 32] {
         if self.done.is_empty() {
-            return Sha256::digest(&bytes[self.from..self.to]).into();
+            return Sha256::digest(self.stretch(bytes, bytes.len())).into();
         }
-        self.copy(bytes);
+        self.copy(bytes, bytes.len());
         Sha256::digest(&self.done).into()
     }
 }

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
+use encoding_rs::Encoding;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use super::scan::scan;
 use crate::unicode;
 
 /// The xxh3 of each word of a text, by a seed.
@@ -18,11 +20,8 @@ pub(crate) fn word_hashes(text: &str, seed: u64) -> Vec<u64> {
 /// Visits the words of a text: runs of letters and digits in lower case or, in scripts without
 /// spaces between words (Chinese, Japanese, Thai and others), every two adjacent characters.
 pub fn words(text: &str, mut visit: impl FnMut(&str)) {
-    pieces(&lower(text), |piece, _| match piece {
-        Piece::Word(word) => visit(word),
-        Piece::Run(run) => visit_mixed(run, &mut visit),
-        Piece::Space | Piece::Other(_) => {}
-    });
+    let word = |from: &str, at, length| visit(&from[at..at + length]);
+    scan(&lower(text), 0, word, |_, _| ());
 }
 
 /// A piece of a lower-cased text.
@@ -32,14 +31,12 @@ pub(super) enum Piece<'a> {
     /// A longest run of letters, digits and their combining marks that is not all ASCII.
     Run(&'a str),
     /// One white-space character.
-    Space,
+    Space(&'a str),
     /// One other character.
-    Other(&'a str),
+    Other,
 }
 
-/// Splits a lower-cased text and visits each piece with its byte offset. ASCII, which is most of
-/// the web's text, is classified by bytes and a table.
-#[inline]
+/// Splits a lower-cased text and visits each piece with its byte offset.
 pub(super) fn pieces<'a>(lower: &'a str, mut visit: impl FnMut(Piece<'a>, usize)) {
     let bytes = lower.as_bytes();
     let mut at = 0;
@@ -59,16 +56,16 @@ pub(super) fn pieces<'a>(lower: &'a str, mut visit: impl FnMut(Piece<'a>, usize)
         } else if first < 0x80 {
             at += 1;
             match CLASS[usize::from(first)] {
-                Class::Space => Piece::Space,
-                _ => Piece::Other(&lower[start..at]),
+                Class::Space => Piece::Space(&lower[start..at]),
+                _ => Piece::Other,
             }
         } else {
             let character = lower[start..].chars().next();
             at += character.map_or(1, char::len_utf8);
             if character.is_some_and(char::is_whitespace) {
-                Piece::Space
+                Piece::Space(&lower[start..at])
             } else {
-                Piece::Other(&lower[start..at])
+                Piece::Other
             }
         };
         // Called in one place only, so that it is inlined into the loop.
@@ -145,8 +142,7 @@ pub(super) fn lower_into(to: &mut String, text: &str) {
     }
     let mut rest = text;
     while !rest.is_empty() {
-        let ascii = rest.bytes().position(|byte| !byte.is_ascii());
-        let (before, after) = rest.split_at(ascii.unwrap_or(rest.len()));
+        let (before, after) = rest.split_at(Encoding::ascii_valid_up_to(rest.as_bytes()));
         let begun = to.len();
         to.push_str(before);
         to[begun..].make_ascii_lowercase();
