@@ -55,8 +55,9 @@ fn high_bits(eight: u64) -> u64 {
 }
 
 /// Visits the words of a text in lower case from `start` on, which is its start or that of a line:
-/// each as the text that it is in, its place there and its length. `space` gets all white space
-/// between two bytes that is not a single space between others.
+/// each as the text that it is in, its place there and its length. `space` gets the place and the
+/// end of white space that is no single space: line breaks and the like, all that is beyond ASCII,
+/// and each space at the start or behind ASCII white space.
 #[inline]
 pub(super) fn scan(
     lower: &str,
@@ -69,8 +70,8 @@ pub(super) fn scan(
     // What is behind the text ends its last word.
     let mut last = [0; BLOCK];
     last[..rest.len()].copy_from_slice(rest);
-    // The last bit of the block before.
-    let (mut is_run, mut is_space) = (0, 1);
+    // The last bits of the block before: whether it ends in a run, and in white space.
+    let (mut in_run, mut in_space) = (0, 1);
     let (mut begin, mut is_wide) = (0, false);
     for (block, base) in blocks.iter().chain([&last]).zip((start..).step_by(BLOCK)) {
         let Block {
@@ -79,9 +80,9 @@ pub(super) fn scan(
             spaces,
             breaks,
         } = Block::of(block);
-        let edges = runs ^ (runs << 1 | is_run);
-        let odd = spaces & (breaks | spaces << 1 | is_space);
-        let mut is_open = is_run == 1;
+        let edges = runs ^ (runs << 1 | in_run);
+        let odd = spaces & (breaks | spaces << 1 | in_space);
+        let mut is_open = in_run == 1;
         // Bytes of the block that the open run may have.
         let mut own = u64::MAX;
         let mut events = edges | odd;
@@ -105,7 +106,7 @@ pub(super) fn scan(
             }
         }
         is_wide = is_open && (is_wide || beyond & own != 0);
-        (is_run, is_space) = (runs >> 63, spaces >> 63);
+        (in_run, in_space) = (runs >> 63, spaces >> 63);
     }
 }
 
@@ -156,7 +157,8 @@ mod tests {
         #[test]
         fn what_is_found_is_what_the_pieces_are(
             before in "[a-z\n]{0,70}",
-            text in "[ -~é’\u{a0}\u{2003}語言\n\t]{0,150}|([a-zé]{0,9}[ ’\u{a0}\n]{0,2}){0,40}",
+            text in "[ -~é’\u{85}\u{a0}\u{2003}\u{2028}語言\r\n\t]{0,150}|\
+                ([a-zé]{0,9}[ ’\u{a0}\n]{0,2}){0,40}|a{0,200}|[aé’語]{0,200}",
         ) {
             let (lower, start) = ((before.clone() + &text).to_lowercase(), before.len());
             let (mut found, mut spaces) = (Vec::new(), Vec::new());

@@ -17,11 +17,11 @@ use super::text::{self, Writer};
 use crate::page::facts::metadata::body_as_data;
 use crate::page::html::{Break, Outline, Sight};
 
-/// What finding all of the content is worth beside keeping nothing else, in percent: on pages that
-/// promise an F-measure of half or less, and on those that promise nine tenths or more. In between
-/// it falls linearly. Chosen by cross-validation on the training pages.
-const DOUBTFUL_PERCENT: u64 = 100;
-const CERTAIN_PERCENT: u64 = 50;
+/// What finding all of the content is worth beside keeping nothing else, in millionths: on pages
+/// that promise an F-measure of half or less, and on those that promise nine tenths or more. In
+/// between it falls linearly. Chosen by cross-validation on the training pages.
+const WORTH_DOUBTFUL: u64 = 1_000_000;
+const WORTH_CERTAIN: u64 = 500_000;
 
 /// What choices may promise less than the best one and are still as good, in millionths of its
 /// measure: of these, the one is taken that a small change elsewhere on the page is least likely to
@@ -120,11 +120,11 @@ fn line(blocks: &[TextBlock], likelihoods: &[u32]) -> u32 {
     let f_measures = sums
         .clone()
         .map(|(found, kept)| 2 * found * WHOLE / (kept + total).max(1));
-    let sureness = (f_measures.max().unwrap_or(0) / 1000).clamp(500, 900) - 500;
-    let worth_percent = DOUBTFUL_PERCENT - (DOUBTFUL_PERCENT - CERTAIN_PERCENT) * sureness / 400;
-    let worth = |(found, kept): (u64, u64)| {
-        found * WHOLE / kept.max(1) + found * (WHOLE / 100 * worth_percent) / total.max(1)
-    };
+    let (half, most) = (WHOLE / 2, WHOLE * 9 / 10);
+    let beyond_half = f_measures.max().unwrap_or(0).clamp(half, most) - half;
+    let recall = WORTH_DOUBTFUL - (WORTH_DOUBTFUL - WORTH_CERTAIN) * beyond_half / (most - half);
+    let worth =
+        |(found, kept): (u64, u64)| found * WHOLE / kept.max(1) + found * recall / total.max(1);
     let least = sums
         .clone()
         .map(worth)
@@ -205,6 +205,15 @@ mod tests {
         assert_eq!(line_of(&[(9500, 400), (6000, 1)]), 9500);
         // A paragraph that is worth it is kept.
         assert_eq!(line_of(&[(9900, 500), (7000, 40), (900, 2)]), 7000);
+    }
+
+    /// The weight of recall has no steps: a whole percent of it decides more than what is as good.
+    #[test]
+    fn the_line_is_that_of_the_training() {
+        assert_eq!(
+            line_of(&[(9987, 94), (295, 78), (9985, 13), (5741, 156)]),
+            9985
+        );
     }
 
     #[test]
