@@ -216,13 +216,23 @@ impl Signer {
 
     /// Prepares a document's main text and all of its text for signing.
     pub fn text(&self, main: &str, visible: &str) -> Text {
-        let options = &self.options;
-        let mut text = Text::seeded(main, visible, options.seed, options.masks);
-        let shingles = [options.shingle, options.short_shingle];
-        if shingles.iter().any(|it| it.unit == Unit::Characters) {
-            text = text.with_characters(main, visible);
+        let text = Text::seeded(main, visible, self.options.seed, self.options.masks);
+        self.with_units(text, main, visible)
+    }
+
+    /// Prepares a text for [`shingles`](Self::shingles) alone: it cannot be signed.
+    pub(super) fn words(&self, text: &str) -> Text {
+        let words = Text::of_words(text, self.options.seed, self.options.masks);
+        self.with_units(words, text, text)
+    }
+
+    /// Adds what shingles are made of, if that is something else than words.
+    fn with_units(&self, text: Text, main: &str, visible: &str) -> Text {
+        let shingles = [self.options.shingle, self.options.short_shingle];
+        match shingles.iter().any(|it| it.unit == Unit::Characters) {
+            true => text.with_characters(main, visible),
+            false => text,
         }
-        text
     }
 
     /// The shingles of a text, in order.

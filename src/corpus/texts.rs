@@ -94,7 +94,7 @@ impl Texts {
         };
         let other = String::from_utf8(spool.read_any(place)?)
             .map_err(|_| Error::input("a temporary file was changed while it was used"))?;
-        let other = self.signer.text(&other, &other);
+        let other = self.signer.words(&other);
         let long = other.word_count() >= SHORT_WORDS;
         let next = self.before + self.places.len() as u32;
         let known = self.last.take();
@@ -102,7 +102,7 @@ impl Texts {
         let own = known.unwrap_or_else(|| Compared {
             document: next,
             long,
-            set: self.set(&self.signer.text(text, text), long),
+            set: self.set(&self.signer.words(text), long),
         });
         let similarity = short::jaccard(&own.set, &self.set(&other, long));
         self.last = Some(own);

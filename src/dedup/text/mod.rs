@@ -124,6 +124,21 @@ impl Text {
         text
     }
 
+    /// The words of a text, hashed by a seed as [`seeded`](Self::seeded) does, and nothing else:
+    /// there are no digests.
+    pub(crate) fn of_words(text: &str, seed: u64, masks: Masks) -> Self {
+        let seeds = Seeds {
+            own: seed,
+            other: None,
+        };
+        Self {
+            seed,
+            masks,
+            judged: read(text, Part::Words, seeds, masks),
+            ..Self::default()
+        }
+    }
+
     /// Prepares a page whose main text is all of its text.
     pub fn whole(visible: &str) -> Self {
         Self::seeded(visible, visible, 0, Masks::default())

@@ -68,6 +68,8 @@ pub(super) enum Part {
     Main,
     /// A visible text that is all main text.
     Whole,
+    /// A text of which nothing is compared but single words.
+    Words,
 }
 
 /// Reads a text; its words are hashed by each seed.
@@ -98,14 +100,20 @@ pub(super) fn seen_by_near(text: &str, masks: Masks) -> Option<String> {
 
 fn read_exactly(text: &str, part: Part, seeds: Seeds) -> Reading {
     let lower = lower(text);
-    let (folds, joins) = (part != Part::Main, part != Part::Visible);
+    let folds = matches!(part, Part::Visible | Part::Whole);
+    let joins = matches!(part, Part::Main | Part::Whole);
     let mut hashes = Hashes::with_room_for(lower.len(), seeds);
     let mut content = Words::with_room_for(if joins { lower.len() } else { 0 });
     let mut folded = Folded::default();
-    each_word(&lower, 0, &mut folded, |from, start, length| {
+    let word = |from: &str, start, length| {
         hashes.add(&from.as_bytes()[start..start + length]);
         if joins {
             content.push(from.as_bytes(), start, length);
+        }
+    };
+    scan(&lower, 0, word, |from, to| {
+        if folds {
+            folded.skip(lower.as_bytes(), from, to);
         }
     });
     Reading {
@@ -264,8 +272,9 @@ impl Hashes {
     #[inline]
     fn add(&mut self, word: &[u8]) {
         self.words.push(xxh3_64_with_seed(word, self.seeds.own));
-        let other = self.seeds.other.map(|seed| xxh3_64_with_seed(word, seed));
-        self.by_other.extend(other);
+        if let Some(seed) = self.seeds.other {
+            self.by_other.push(xxh3_64_with_seed(word, seed));
+        }
     }
 
     /// Adds some of those of another text.
@@ -400,6 +409,8 @@ mod tests {
             let main = read_exactly(&text, Part::Main, seeds);
             prop_assert_eq!((visible.normalized, main.content), (normalized, content));
             prop_assert_eq!((&visible.words, &main.words), (&reading.words, &reading.words));
+            let alone = read_exactly(&text, Part::Words, seeds);
+            prop_assert_eq!((&alone.words, &alone.by_other), (&reading.words, &reading.by_other));
         }
 
         /// Lines that two texts have in common are read once, and give the same.
