@@ -7,14 +7,15 @@ use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fjall::compaction::Leveled;
 use fjall::config::{BlockSizePolicy, FilterPolicy, PinningPolicy};
 use fjall::{AbstractTree as _, Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 
 use super::batch::Change;
-use super::{Batch, Durability, Error, Result, Row, Store, Table, journal};
+use super::memtables::{self, Memtables, Slot};
+use super::{Batch, Durability, Error, Result, Row, Store, Table, journal, keys};
 
 /// How much memory and disk space the engine may use.
 #[derive(Debug, Clone, Copy)]
@@ -40,11 +41,8 @@ pub struct Embedded {
     database: Database,
     /// The keyspaces, in the order of [`Table::ALL`]. One is created when something is first
     /// written to its table: that takes some twenty syncs, and most crawls leave tables empty.
-    tables: Vec<OnceLock<Keyspace>>,
-    /// Size of a memtable, in bytes.
-    memtable: u64,
-    /// Bytes in memtables beyond which a commit waits for the worker.
-    max_buffered: u64,
+    tables: Vec<OnceLock<Slot>>,
+    memtables: Memtables,
     /// The thread that reclaims the space of deleted rows, if one is running.
     reclaiming: Mutex<Option<JoinHandle<bool>>>,
 }
@@ -97,22 +95,28 @@ impl Embedded {
             .worker_threads_unchecked(workers)
             .open()
             .map_err(failed)?;
-        let memtable = (options.memtable_bytes / Table::ALL.len() as u64).clamp(1 << 20, 64 << 20);
-        // While a compaction writes a file, it holds as much in memory, because the index pins what
-        // it has read. Files are therefore as large as a memtable and not 64 MiB.
-        let max_buffered = 2 * memtable * Table::ALL.len() as u64;
+        let memtable = options.memtable_bytes / Table::ALL.len() as u64;
         let store = Self {
             path: path.to_owned(),
             database,
             tables: Table::ALL.iter().map(|_| OnceLock::new()).collect(),
-            memtable,
-            max_buffered,
+            memtables: Memtables::new(memtable.clamp(memtables::MIN_SIZE, 64 << 20)),
             reclaiming: Mutex::new(None),
         };
+        let mut unasked = None;
+        // The first one says which of them ask.
         for &table in Table::ALL {
             if store.database.keyspace_exists(table.name()) {
                 let keyspace = store.open_table(table).map_err(failed)?;
-                store.tables[table as usize].get_or_init(|| keyspace);
+                if table == Table::Meta {
+                    let row = keyspace.get(keys::meta::UNASKED).map_err(failed)?;
+                    unasked = row.map(|row| row.to_vec());
+                }
+                let mut names = unasked
+                    .iter()
+                    .flat_map(|row| row.split(|byte| *byte == b' '));
+                let asks = !names.any(|name| name == table.name().as_bytes());
+                store.tables[table as usize].get_or_init(|| Slot { keyspace, asks });
             }
         }
         // Whoever created one may have died before its name was synced.
@@ -125,7 +129,7 @@ impl Embedded {
     pub fn audit_files(&self, visit: &mut dyn FnMut(&Path, String)) -> u64 {
         let mut count = 0;
         for table in self.tables.iter().filter_map(OnceLock::get) {
-            for file in table.tree.current_version().iter_tables() {
+            for file in table.keyspace.tree.current_version().iter_tables() {
                 count += 1;
                 match checksum(&file.path) {
                     Ok(found) if found == file.checksum().into_u128() => {}
@@ -139,7 +143,7 @@ impl Embedded {
 
     /// Returns the keyspace of a table; `None` if nothing was ever written to that.
     fn keyspace(&self, table: Table) -> Option<&Keyspace> {
-        self.tables[table as usize].get()
+        (self.tables[table as usize].get()).map(|slot| &slot.keyspace)
     }
 
     /// Returns the keyspace of a table, which is created if there is none.
@@ -150,7 +154,24 @@ impl Embedded {
         let keyspace = self.open_table(table)?;
         self.sync_names()?;
         // Nobody uses it before.
-        Ok(self.tables[table as usize].get_or_init(|| keyspace))
+        let slot = self.tables[table as usize].get_or_init(|| Slot {
+            keyspace,
+            asks: false,
+        });
+        Ok(&slot.keyspace)
+    }
+
+    /// Number of tables that something was ever written to.
+    fn count(&self) -> usize {
+        self.tables.iter().filter_map(OnceLock::get).count()
+    }
+
+    /// Names of the tables whose memtables are sealed here alone, with a space between two.
+    fn unasked(&self) -> String {
+        let slots = Table::ALL.iter().zip(&self.tables);
+        let names = slots.filter(|(_, slot)| slot.get().is_some_and(|slot| !slot.asks));
+        let names: Vec<&str> = names.map(|(table, _)| table.name()).collect();
+        names.join(" ")
     }
 
     /// Syncs the names of the tables' directories: the engine syncs only what is in these.
@@ -160,26 +181,15 @@ impl Embedded {
 
     fn open_table(&self, table: Table) -> std::result::Result<Keyspace, fjall::Error> {
         let options = || {
-            let strategy = Leveled::default().with_table_target_size(self.memtable);
+            // While a compaction writes a file, it holds as much in memory, because the index pins
+            // what it has read. Files are therefore as large as a memtable and not 64 MiB.
+            let strategy = Leveled::default().with_table_target_size(self.memtables.size);
             layout(table)
-                .max_memtable_size(self.memtable)
+                .max_memtable_size(memtables::UNBOUNDED)
                 .compaction_strategy(Arc::new(strategy))
         };
         // Whoever is first creates it; it is the same for all.
         self.database.keyspace(table.name(), options)
-    }
-
-    /// Waits while the memtables hold more than they should. The engine itself waits for memtables
-    /// that are full and sealed, but seals none while its worker compacts.
-    fn wait_for_room(&self) {
-        const POLL_INTERVAL: Duration = Duration::from_millis(1);
-        /// Maximum wait. A worker that died is reported by the next commit rather than by waiting
-        /// here.
-        const MAX_WAIT: Duration = Duration::from_mins(1);
-        let start = Instant::now();
-        while self.database.write_buffer_size() > self.max_buffered && start.elapsed() < MAX_WAIT {
-            std::thread::sleep(POLL_INTERVAL);
-        }
     }
 
     /// The error of a commit that the engine refuses because it failed to write before, in a thread
@@ -326,6 +336,10 @@ impl Store for Embedded {
             Err(fjall::Error::Poisoned) => Err(self.refused()),
             keyspace => keyspace.map_err(|error| self.failed("create a table", error)),
         };
+        let mut written: Vec<Table> = batch.changes.iter().map(|it| it.table).collect();
+        written.sort_unstable();
+        written.dedup();
+        let known = self.count();
         for change in &batch.changes {
             if change.value.is_some() {
                 create(change.table)?;
@@ -339,6 +353,9 @@ impl Store for Embedded {
             // Creating a table takes numbers too, so this is read after it.
             let (name, number) = journal::next_number(self.database.seqno());
             write.insert(meta, name, number);
+            if self.count() > known {
+                write.insert(meta, keys::meta::UNASKED, self.unasked());
+            }
         }
         for change in batch.changes {
             let Some(keyspace) = self.keyspace(change.table) else {
@@ -349,12 +366,16 @@ impl Store for Embedded {
                 None => write.remove(keyspace, change.key),
             }
         }
-        write.commit().map_err(|error| match error {
-            fjall::Error::Poisoned => self.refused(),
-            error => self.failed("commit", error),
-        })?;
-        self.wait_for_room();
-        Ok(())
+        let failed = |action| {
+            move |error| match error {
+                fjall::Error::Poisoned => self.refused(),
+                error => self.failed(action, error),
+            }
+        };
+        write.commit().map_err(failed("commit"))?;
+        (self.memtables)
+            .make_room(&self.database, &self.tables, &written)
+            .map_err(failed("seal a memtable"))
     }
 
     fn reclaim(&self, table: Table) {
@@ -410,6 +431,65 @@ mod tests {
         check(&store);
         drop(store);
         check(&open());
+    }
+
+    /// Writes to four tables without a pause, while one thread flushes and compacts all of them.
+    /// That thread must not wait for itself.
+    fn write_much(path: &Path) {
+        let options = Options {
+            memtable_bytes: 1,
+            ..Options::default()
+        };
+        let (sender, ended) = std::sync::mpsc::channel();
+        let path = path.to_owned();
+        let writer = thread::spawn(move || {
+            let store = Embedded::open(&path, &options).unwrap();
+            for number in 0..40_000_u32 {
+                let mut batch = Batch::new();
+                for table in TABLES {
+                    let key = number.wrapping_mul(0x9E37_79B1).to_be_bytes();
+                    batch.put(table, key, [7; 1_000]);
+                }
+                store.commit(batch, Durability::Process).unwrap();
+            }
+            sender.send(()).unwrap();
+        });
+        let waited = ended.recv_timeout(Duration::from_mins(5));
+        assert_eq!(waited, Ok(()), "a commit waits for ever");
+        writer.join().unwrap();
+    }
+
+    const TABLES: [Table; 4] = [Table::Pages, Table::Hosts, Table::Deltas, Table::Parts];
+
+    fn asking(path: &Path) -> Vec<Table> {
+        let store = Embedded::open(path, &Options::default()).unwrap();
+        let asks = |table: &Table| {
+            store.tables[*table as usize]
+                .get()
+                .is_some_and(|it| it.asks)
+        };
+        Table::ALL.iter().copied().filter(asks).collect()
+    }
+
+    #[test]
+    fn no_commit_waits_for_ever() {
+        let directory = tempfile::tempdir().unwrap();
+        write_much(directory.path());
+        assert_eq!(asking(directory.path()), []);
+    }
+
+    #[test]
+    fn no_commit_to_older_tables_waits_for_ever() {
+        let directory = tempfile::tempdir().unwrap();
+        let builder = Database::builder(directory.path()).worker_threads_unchecked(1);
+        let database = builder.open().unwrap();
+        for table in TABLES {
+            let options = || layout(table).max_memtable_size(memtables::MIN_SIZE);
+            database.keyspace(table.name(), options).unwrap();
+        }
+        drop(database);
+        write_much(directory.path());
+        assert_eq!(asking(directory.path()), TABLES);
     }
 
     #[test]

@@ -48,6 +48,9 @@ pub mod meta {
     /// The number that the engine was to give to the next commit; rewritten by every commit, so
     /// that its journal says what its number is. No other row has this key.
     pub const NEXT_NUMBER: &[u8] = b"number/next";
+    /// Names of the tables of which the engine never asks that a memtable be sealed, with a space
+    /// between two; rewritten when a table is created.
+    pub const UNASKED: &[u8] = b"unasked";
     /// Where the store stands in the log that its commits go into first, if there is one; rewritten
     /// by every commit.
     pub const LOG: &[u8] = b"log";

@@ -11,6 +11,7 @@ mod embedded;
 pub mod journal;
 pub mod keys;
 mod memory;
+mod memtables;
 mod replicated;
 mod sealed;
 mod typed;

@@ -404,8 +404,17 @@ fn is_here(change: &Change) -> bool {
 
 /// Whether a row is about the files of this disk, or about where this store stands.
 fn is_of_this_disk(table: Table, key: &[u8]) -> bool {
-    use keys::meta::{COPYING, DISK, LOG, NEXT_NUMBER, OTHERS, TAKEN_OVER, TEXTS};
-    let names = [COPYING, DISK, LOG, NEXT_NUMBER, OTHERS, TAKEN_OVER, TEXTS];
+    use keys::meta::{COPYING, DISK, LOG, NEXT_NUMBER, OTHERS, TAKEN_OVER, TEXTS, UNASKED};
+    let names = [
+        COPYING,
+        DISK,
+        LOG,
+        NEXT_NUMBER,
+        OTHERS,
+        TAKEN_OVER,
+        TEXTS,
+        UNASKED,
+    ];
     table == Table::Meta && names.contains(&key)
 }
 

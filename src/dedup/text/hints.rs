@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::words::words;
+use super::scan::words;
 use crate::url::{Site, UrlId};
 
 /// What a page says about itself besides its text. Unknown values never veto a match.

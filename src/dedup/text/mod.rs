@@ -15,8 +15,8 @@ mod words;
 pub use hints::PageHints;
 pub(crate) use hints::{HOST, HintHashes, page_hash};
 pub use mask::{Mask, Masks};
-pub(crate) use words::word_hashes;
-pub use words::words;
+pub(crate) use scan::word_hashes;
+pub use scan::words;
 
 use read::{Part, Reading, Seeds, read, read_both, seen_by_near};
 use shingle::mix;

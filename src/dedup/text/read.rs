@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::mask::Masks;
-use super::scan::scan;
-use super::words::{lower, lower_into, word_hashes};
+use super::scan::{scan, word_hashes};
+use super::words::{lower, lower_into};
 use crate::unicode;
 
 /// The result of one pass over a text.
@@ -129,8 +129,8 @@ fn read_exactly(text: &str, part: Part, seeds: Seeds) -> Reading {
     }
 }
 
-/// Passes on each word of a text in lower case from `start` on, as the text that it is in, its place
-/// there and its length; `folded` gets the white space that is no single space.
+/// Passes on each word of a text in lower case from `start` on: the text that it is in, its place
+/// there and its length. `folded` gets the white space that is no single space.
 #[inline]
 fn each_word(lower: &str, start: usize, folded: &mut Folded, each: impl FnMut(&str, usize, usize)) {
     let space = |from, to| folded.skip(lower.as_bytes(), from, to);

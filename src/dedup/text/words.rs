@@ -3,26 +3,8 @@
 use std::borrow::Cow;
 
 use encoding_rs::Encoding;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::scan::scan;
 use crate::unicode;
-
-/// The xxh3 of each word of a text, by a seed.
-pub(crate) fn word_hashes(text: &str, seed: u64) -> Vec<u64> {
-    let mut hashes = Vec::with_capacity(text.len() / 6 + 1);
-    words(text, |word| {
-        hashes.push(xxh3_64_with_seed(word.as_bytes(), seed));
-    });
-    hashes
-}
-
-/// Visits the words of a text: runs of letters and digits in lower case or, in scripts without
-/// spaces between words (Chinese, Japanese, Thai and others), every two adjacent characters.
-pub fn words(text: &str, mut visit: impl FnMut(&str)) {
-    let word = |from: &str, at, length| visit(&from[at..at + length]);
-    scan(&lower(text), 0, word, |_, _| ());
-}
 
 /// A piece of a lower-cased text.
 pub(super) enum Piece<'a> {
@@ -181,47 +163,4 @@ pub(super) fn is_spaceless(c: char) -> bool {
         | '\u{4e00}'..='\u{9fff}'       // CJK
         | '\u{f900}'..='\u{faff}'       // CJK compatibility
         | '\u{20000}'..='\u{3ffff}') // CJK extensions
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn check(text: &str, expected: &[&str]) {
-        let mut found = Vec::new();
-        words(text, |word| found.push(word.to_owned()));
-        assert_eq!(found, expected, "{text}");
-    }
-
-    #[test]
-    fn words_are_runs_of_letters_and_digits() {
-        check("Hello, World! x86-64", &["hello", "world", "x86", "64"]);
-        check("  ", &[]);
-        check("ÄRGER über_alles", &["ärger", "über", "alles"]);
-        check("it’s naïve—or caféx", &["it", "s", "naïve", "or", "caféx"]);
-        check("ΟΔΟΣ, İx", &["οδοσ", "i\u{307}x"]);
-    }
-
-    proptest! {
-        /// Taking many bytes at a time gives the same result as taking one.
-        #[test]
-        fn words_of_any_text_are_its_runs(text in "[ -~é’\\n]{0,200}") {
-            let mut found = Vec::new();
-            words(&text, |word| found.push(word.to_owned()));
-            let lower = text.to_lowercase();
-            let expected: Vec<_> = lower
-                .split(|c: char| !c.is_alphanumeric())
-                .filter(|word| !word.is_empty())
-                .collect();
-            prop_assert_eq!(found, expected);
-        }
-    }
-
-    #[test]
-    fn scripts_without_spaces_give_bigrams() {
-        check("日本語", &["日本", "本語"]);
-        check("東", &["東"]);
-        check("Rust言語です", &["rust", "言語", "語で", "です"]);
-    }
 }
