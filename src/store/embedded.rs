@@ -336,7 +336,9 @@ impl Store for Embedded {
             Err(fjall::Error::Poisoned) => Err(self.refused()),
             keyspace => keyspace.map_err(|error| self.failed("create a table", error)),
         };
+        // `Meta` has the number of the commit.
         let mut written: Vec<Table> = batch.changes.iter().map(|it| it.table).collect();
+        written.push(Table::Meta);
         written.sort_unstable();
         written.dedup();
         let known = self.count();
@@ -435,9 +437,9 @@ mod tests {
 
     /// Writes to four tables without a pause, while one thread flushes and compacts all of them.
     /// That thread must not wait for itself.
-    fn write_much(path: &Path) {
+    fn write_much(path: &Path, memtable: u64) {
         let options = Options {
-            memtable_bytes: 1,
+            memtable_bytes: memtable * Table::ALL.len() as u64,
             ..Options::default()
         };
         let (sender, ended) = std::sync::mpsc::channel();
@@ -474,22 +476,31 @@ mod tests {
     #[test]
     fn no_commit_waits_for_ever() {
         let directory = tempfile::tempdir().unwrap();
-        write_much(directory.path());
+        write_much(directory.path(), memtables::MIN_SIZE);
         assert_eq!(asking(directory.path()), []);
     }
 
+    /// Tables as older versions made them, with less memory or as much.
     #[test]
     fn no_commit_to_older_tables_waits_for_ever() {
-        let directory = tempfile::tempdir().unwrap();
-        let builder = Database::builder(directory.path()).worker_threads_unchecked(1);
-        let database = builder.open().unwrap();
-        for table in TABLES {
-            let options = || layout(table).max_memtable_size(memtables::MIN_SIZE);
-            database.keyspace(table.name(), options).unwrap();
+        let with_meta = [&[Table::Meta], &TABLES[..]].concat();
+        for (tables, memtable) in [
+            (&TABLES[..], memtables::MIN_SIZE),
+            (&with_meta, memtables::MIN_SIZE),
+            (&with_meta, 4 * memtables::MIN_SIZE),
+            (&[Table::Meta], 4 * memtables::MIN_SIZE),
+        ] {
+            let directory = tempfile::tempdir().unwrap();
+            let builder = Database::builder(directory.path()).worker_threads_unchecked(1);
+            let database = builder.open().unwrap();
+            for table in tables {
+                let options = || layout(*table).max_memtable_size(memtables::MIN_SIZE);
+                database.keyspace(table.name(), options).unwrap();
+            }
+            drop(database);
+            write_much(directory.path(), memtable);
+            assert_eq!(asking(directory.path()), tables);
         }
-        drop(database);
-        write_much(directory.path());
-        assert_eq!(asking(directory.path()), TABLES);
     }
 
     #[test]

@@ -10,9 +10,9 @@
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use fjall::{AbstractTree as _, Database, Keyspace};
+use fjall::{AbstractTree as _, Database, Keyspace, PersistMode};
 
 use super::Table;
 
@@ -20,13 +20,13 @@ use super::Table;
 pub(super) const MIN_SIZE: u64 = 1 << 20;
 /// The size at which the engine asks for the memtables of tables that are created here.
 pub(super) const UNBOUNDED: u64 = u64::MAX;
-/// How often the engine may ask before all that it asked before is done. Twice that, and two
-/// messages for each sealed memtable, are less than its channel has room for.
-const MAX_ASKED: usize = 300;
+/// How often the engine may ask before all that it asked before is done. Twice that, and the
+/// messages for each sealed memtable, are much less than its channel has room for.
+const MAX_ASKED: usize = 200;
 /// Interval of looks at what the engine's thread has done.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
-/// Maximum wait for that thread. If it died, the next commit says so.
-const MAX_WAIT: Duration = Duration::from_mins(1);
+/// Number of these after which it is seen whether the engine can still write.
+const POLLS: u32 = 1_000;
 
 /// A table in the engine.
 pub(super) struct Slot {
@@ -82,24 +82,32 @@ impl Memtables {
         slots: &[OnceLock<Slot>],
         written: &[Table],
     ) -> Result<(), fjall::Error> {
-        self.keep_from_asking(slots, written)?;
-        let start = Instant::now();
-        loop {
-            for slot in slots.iter().filter_map(OnceLock::get) {
-                if slot.size() > self.size && !slot.has_sealed() {
-                    slot.keyspace.rotate_memtable()?;
-                }
+        self.keep_from_asking(database, slots, written)?;
+        let slot = |table: &Table| slots[*table as usize].get();
+        self.seal(written.iter().filter_map(slot))?;
+        wait(database, || {
+            if database.write_buffer_size() <= self.max {
+                return Ok(true);
             }
-            if database.write_buffer_size() <= self.max || start.elapsed() >= MAX_WAIT {
-                return Ok(());
+            self.seal(slots.iter().filter_map(OnceLock::get))?;
+            Ok(false)
+        })
+    }
+
+    /// Seals what is full of some tables, unless something of the same table is being written.
+    fn seal<'s>(&self, slots: impl Iterator<Item = &'s Slot>) -> Result<(), fjall::Error> {
+        for slot in slots {
+            if slot.size() > self.size && !slot.has_sealed() {
+                slot.keyspace.rotate_memtable()?;
             }
-            thread::sleep(POLL_INTERVAL);
         }
+        Ok(())
     }
 
     /// Waits until the engine's thread has done some of what it was asked for, if that is much.
     fn keep_from_asking(
         &self,
+        database: &Database,
         slots: &[OnceLock<Slot>],
         written: &[Table],
     ) -> Result<(), fjall::Error> {
@@ -115,27 +123,42 @@ impl Memtables {
         if fence.asked < MAX_ASKED {
             return Ok(());
         }
-        let start = Instant::now();
-        while start.elapsed() < MAX_WAIT {
+        wait(database, || {
             let is_behind = fence.set_by.and_then(slot).is_some_and(Slot::has_sealed);
             // Nobody asks any more if all memtables are small.
             let mut full = Table::ALL.iter().filter(|table| may_ask(table)).peekable();
             if full.peek().is_none() {
-                break;
+                return Ok(true);
             }
             let free = full.find(|table| slot(**table).is_some_and(|it| !it.has_sealed()));
-            if let (false, Some(table)) = (is_behind, free)
-                && let Some(slot) = slot(*table)
-                && slot.keyspace.rotate_memtable()?
-            {
-                *fence = Fence {
-                    asked: 0,
-                    set_by: Some(*table),
-                };
-                break;
+            let Some((table, slot)) = free.and_then(|it| Some((*it, slot(*it)?))) else {
+                return Ok(false);
+            };
+            if is_behind || !slot.keyspace.rotate_memtable()? {
+                return Ok(false);
             }
-            thread::sleep(POLL_INTERVAL);
-        }
-        Ok(())
+            *fence = Fence {
+                asked: 0,
+                set_by: Some(table),
+            };
+            Ok(true)
+        })
     }
+}
+
+/// Waits until something is done, or nothing will be: if the engine cannot write any more, its next
+/// commit says so.
+fn wait(
+    database: &Database,
+    mut is_done: impl FnMut() -> Result<bool, fjall::Error>,
+) -> Result<(), fjall::Error> {
+    let mut polls = 0_u32;
+    while !is_done()? {
+        polls += 1;
+        if polls.is_multiple_of(POLLS) && database.persist(PersistMode::Buffer).is_err() {
+            break;
+        }
+        thread::sleep(POLL_INTERVAL);
+    }
+    Ok(())
 }
