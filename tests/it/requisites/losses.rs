@@ -88,7 +88,8 @@ fn killed_and_resumed_nothing_is_lost_or_fetched_twice() {
     let seed = web.url(OWN, "/");
     let arguments = [&*seed, "--allow-private", "--config", &config];
     let mut kills = 0;
-    for (step, times) in steps.iter().cycle().zip([2, 3, 4].into_iter().cycle()) {
+    // A slow machine commits much at once, and has few commits to be killed in.
+    for (step, times) in steps.iter().cycle().zip([1, 2].into_iter().cycle()) {
         let before = web.requests().len();
         let mut done = BTreeSet::new();
         if place.data().join("store").exists() {
