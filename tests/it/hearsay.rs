@@ -190,7 +190,8 @@ fn a_stranger_does_not_say_what_changed() {
     let seed = web.url(0, "/");
     let running = crawl.daemon_by(settings, &[&seed, "--scope", "any", "--allow-private"]);
     let mut requests = 7;
-    while web.asked(0).iter().filter(|path| *path == "/x").count() < 2 {
+    let visits = || web.asked(0).iter().filter(|path| *path == "/x").count();
+    while visits() < 2 || web.asked(1).is_empty() {
         assert!(web.wait_for_requests(requests, PATIENCE));
         requests += 1;
     }
