@@ -14,6 +14,7 @@ use fjall::config::{BlockSizePolicy, FilterPolicy, PinningPolicy};
 use fjall::{AbstractTree as _, Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 
 use super::batch::Change;
+use super::compactions::Compactions;
 use super::memtables::{self, Memtables, Slot};
 use super::{Batch, Durability, Error, Result, Row, Store, Table, journal, keys};
 
@@ -43,6 +44,7 @@ pub struct Embedded {
     /// written to its table: that takes some twenty syncs, and most crawls leave tables empty.
     tables: Vec<OnceLock<Slot>>,
     memtables: Memtables,
+    compactions: Compactions,
     /// The thread that reclaims the space of deleted rows, if one is running.
     reclaiming: Mutex<Option<JoinHandle<bool>>>,
 }
@@ -101,6 +103,7 @@ impl Embedded {
             database,
             tables: Table::ALL.iter().map(|_| OnceLock::new()).collect(),
             memtables: Memtables::new(memtable.clamp(memtables::MIN_SIZE, 64 << 20)),
+            compactions: Compactions::default(),
             reclaiming: Mutex::new(None),
         };
         let mut unasked = None;
@@ -121,6 +124,12 @@ impl Embedded {
         }
         // Whoever created one may have died before its name was synced.
         store.sync_names().map_err(|error| failed(error.into()))?;
+        if workers > 0 {
+            // The first commit would wait in the engine for what an earlier version left.
+            (store.compactions)
+                .keep_up(&store.database, &store.tables)
+                .map_err(failed)?;
+        }
         Ok(store)
     }
 
@@ -285,7 +294,8 @@ fn rewrite(keyspace: &Keyspace) -> bool {
 
 impl Drop for Embedded {
     fn drop(&mut self) {
-        // The next process that opens the directory must not find this thread at work there.
+        // The next process that opens the directory must not find these threads at work there.
+        self.compactions.end();
         let reclaiming = self.reclaiming.get_mut();
         let thread = reclaiming.unwrap_or_else(PoisonError::into_inner).take();
         // A panic was reported when it happened.
@@ -377,7 +387,10 @@ impl Store for Embedded {
         write.commit().map_err(failed("commit"))?;
         (self.memtables)
             .make_room(&self.database, &self.tables, &written)
-            .map_err(failed("seal a memtable"))
+            .map_err(failed("seal a memtable"))?;
+        (self.compactions)
+            .keep_up(&self.database, &self.tables)
+            .map_err(failed("merge sorted files"))
     }
 
     fn reclaim(&self, table: Table) {
@@ -406,6 +419,11 @@ impl Store for Embedded {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::RecvTimeoutError;
+
+    use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+    use super::super::compactions;
     use super::*;
 
     #[test]
@@ -442,23 +460,38 @@ mod tests {
             memtable_bytes: memtable * Table::ALL.len() as u64,
             ..Options::default()
         };
-        let (sender, ended) = std::sync::mpsc::channel();
         let path = path.to_owned();
-        let writer = thread::spawn(move || {
+        must_end(move || {
             let store = Embedded::open(&path, &options).unwrap();
-            for number in 0..40_000_u32 {
+            for number in 0..40_000 {
                 let mut batch = Batch::new();
                 for table in TABLES {
-                    let key = number.wrapping_mul(0x9E37_79B1).to_be_bytes();
-                    batch.put(table, key, [7; 1_000]);
+                    batch.put(table, scattered(number), [7; 1_000]);
                 }
                 store.commit(batch, Durability::Process).unwrap();
             }
+        });
+    }
+
+    /// Runs commits, of which none may wait for ever.
+    fn must_end(commits: impl FnOnce() + Send + 'static) {
+        let (sender, ended) = std::sync::mpsc::channel();
+        let writer = thread::spawn(move || {
+            commits();
             sender.send(()).unwrap();
         });
         let waited = ended.recv_timeout(Duration::from_mins(5));
-        assert_eq!(waited, Ok(()), "a commit waits for ever");
+        assert_ne!(
+            waited,
+            Err(RecvTimeoutError::Timeout),
+            "a commit waits for ever"
+        );
         writer.join().unwrap();
+    }
+
+    /// Keys in no order.
+    fn scattered(number: u32) -> [u8; 4] {
+        number.wrapping_mul(0x9E37_79B1).to_be_bytes()
     }
 
     const TABLES: [Table; 4] = [Table::Pages, Table::Hosts, Table::Deltas, Table::Parts];
@@ -478,6 +511,36 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         write_much(directory.path(), memtables::MIN_SIZE);
         assert_eq!(asking(directory.path()), []);
+    }
+
+    /// A table of four levels, of which each memtable takes more than one compaction.
+    #[test]
+    fn sorted_files_are_merged_as_fast_as_they_are_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().to_owned();
+        must_end(move || {
+            let mut store = Embedded::open(&path, &Options::default()).unwrap();
+            store.memtables = Memtables::new(64 << 10);
+            for number in 0..12_000 {
+                // Does not become smaller when it is compressed.
+                let seeds = 0..512_u64;
+                let row = seeds
+                    .flat_map(|seed| xxh3_64_with_seed(&scattered(number), seed).to_le_bytes());
+                let mut batch = Batch::new();
+                batch.put(Table::Pages, scattered(number), row.collect::<Vec<u8>>());
+                store.commit(batch, Durability::Process).unwrap();
+                let pages = store.keyspace(Table::Pages).unwrap();
+                assert!(pages.tree.l0_run_count() < compactions::MAX + 2);
+            }
+            for number in 0..12_000 {
+                assert!(
+                    store
+                        .get(Table::Pages, &scattered(number))
+                        .unwrap()
+                        .is_some()
+                );
+            }
+        });
     }
 
     /// Tables as older versions made them, with less memory or as much.

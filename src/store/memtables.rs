@@ -111,10 +111,11 @@ impl Memtables {
         slots: &[OnceLock<Slot>],
         written: &[Table],
     ) -> Result<(), fjall::Error> {
-        let slot = |table: Table| slots[table as usize].get();
-        let may_ask =
-            |table: &Table| slot(*table).is_some_and(|it| it.asks && it.size() > MIN_SIZE);
-        let asked = written.iter().filter(|table| may_ask(table)).count();
+        let asking = |table: &Table| {
+            let slot = slots[*table as usize].get()?;
+            (slot.asks && slot.size() > MIN_SIZE).then_some((*table, slot))
+        };
+        let asked = written.iter().filter_map(asking).count();
         if asked == 0 {
             return Ok(());
         }
@@ -124,17 +125,16 @@ impl Memtables {
             return Ok(());
         }
         wait(database, || {
-            let is_behind = fence.set_by.and_then(slot).is_some_and(Slot::has_sealed);
+            let mut asking = Table::ALL.iter().filter_map(asking).peekable();
             // Nobody asks any more if all memtables are small.
-            let mut full = Table::ALL.iter().filter(|table| may_ask(table)).peekable();
-            if full.peek().is_none() {
+            if asking.peek().is_none() {
                 return Ok(true);
             }
-            let free = full.find(|table| slot(**table).is_some_and(|it| !it.has_sealed()));
-            let Some((table, slot)) = free.and_then(|it| Some((*it, slot(*it)?))) else {
+            let set_by = fence.set_by.and_then(|table| slots[table as usize].get());
+            let Some((table, slot)) = asking.find(|(_, slot)| !slot.has_sealed()) else {
                 return Ok(false);
             };
-            if is_behind || !slot.keyspace.rotate_memtable()? {
+            if set_by.is_some_and(Slot::has_sealed) || !slot.keyspace.rotate_memtable()? {
                 return Ok(false);
             }
             *fence = Fence {
@@ -148,7 +148,7 @@ impl Memtables {
 
 /// Waits until something is done, or nothing will be: if the engine cannot write any more, its next
 /// commit says so.
-fn wait(
+pub(super) fn wait(
     database: &Database,
     mut is_done: impl FnMut() -> Result<bool, fjall::Error>,
 ) -> Result<(), fjall::Error> {

@@ -7,6 +7,7 @@
 //! and bytes.
 
 mod batch;
+mod compactions;
 mod embedded;
 pub mod journal;
 pub mod keys;
