@@ -68,11 +68,7 @@ impl Text {
     /// As [`new`](Self::new), with a seed of the hashes, and masks for the near tier. Whoever knows
     /// the seed can find other words with the same shingles.
     pub fn seeded(main: &str, visible: &str, seed: u64, masks: Masks) -> Self {
-        let seeds = Seeds {
-            own: seed,
-            other: None,
-        };
-        Self::read(main, visible, seeds, masks)
+        Self::read(main, visible, Seeds::only(seed), masks)
     }
 
     /// As [`seeded`](Self::seeded), and what the near tier sees of the same text by another seed,
@@ -127,14 +123,10 @@ impl Text {
     /// The words of a text, hashed by a seed as [`seeded`](Self::seeded) does, and nothing else:
     /// there are no digests.
     pub(crate) fn of_words(text: &str, seed: u64, masks: Masks) -> Self {
-        let seeds = Seeds {
-            own: seed,
-            other: None,
-        };
         Self {
             seed,
             masks,
-            judged: read(text, Part::Words, seeds, masks),
+            judged: read(text, Part::Words, Seeds::only(seed), masks),
             ..Self::default()
         }
     }

@@ -36,6 +36,13 @@ pub(super) struct Seeds {
     pub(super) other: Option<u64>,
 }
 
+impl Seeds {
+    /// That of the text alone.
+    pub(super) fn only(own: u64) -> Self {
+        Self { own, other: None }
+    }
+}
+
 impl Reading {
     /// Number of words.
     pub(super) fn count(&self) -> usize {
@@ -47,9 +54,7 @@ impl Reading {
     pub(super) fn near(&self) -> &[u64] {
         self.near.as_ref().unwrap_or(&self.words)
     }
-}
 
-impl Reading {
     /// What the near tier sees, hashed by the other seed.
     pub(super) fn by_other(&mut self) -> Self {
         Self {
@@ -78,14 +83,10 @@ pub(super) fn read(text: &str, part: Part, seeds: Seeds, masks: Masks) -> Readin
         return read_exactly(text, part, seeds);
     };
     let other = seeds.other.map(|seed| word_hashes(&seen, seed));
-    let own = Seeds {
-        other: None,
-        ..seeds
-    };
     Reading {
         near: Some(word_hashes(&seen, seeds.own)),
         by_other: other.unwrap_or_default(),
-        ..read_exactly(text, part, own)
+        ..read_exactly(text, part, Seeds::only(seeds.own))
     }
 }
 
