@@ -114,14 +114,15 @@ pub(crate) fn run(
     let clock = crawl.clock;
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let before = crawl.committer.state.counters.clone();
-    let runtime = reactor().map_err(Error::Threads)?;
+    let scheduling = scheduling().map_err(Error::Threads)?;
+    let aside = aside().map_err(Error::Threads)?;
     // The lock on the directory is held until everything is written. Names are looked up on the
     // reactor on which the fetcher is made.
     let (ring, _directory) = {
-        let _context = runtime.enter();
+        let _context = aside.enter();
         start(crawl, watch, limits, stop, cores)?
     };
-    let (committer, ending) = ring.turn(runtime)?;
+    let (committer, ending) = ring.turn(scheduling, aside)?;
     check_drained(ending, &committer)?;
     summary(&committer, ending, &before, clock)
 }
@@ -248,18 +249,19 @@ fn start(
 }
 
 impl Ring {
-    /// Runs the scheduler, then waits until everything behind it has run dry.
-    fn turn(self, runtime: Runtime) -> Result<(Committer, Ending), Error> {
-        let scheduled = runtime.block_on(async {
-            let observing = tokio::spawn(self.observer.clone().run());
+    /// Runs the scheduler on this thread, then waits until everything behind it has run dry.
+    fn turn(self, scheduling: Runtime, aside: Runtime) -> Result<(Committer, Ending), Error> {
+        let observing = aside.spawn(self.observer.clone().run());
+        let scheduled = scheduling.block_on(async {
             let ending = self.scheduler.run(self.events).await;
             observing.abort();
             // It may be writing the file that is written at the end.
             let _ = observing.await;
             ending
         });
-        // A name resolution that hangs must not keep the process alive.
-        runtime.shutdown_background();
+        // A read or a name resolution that hangs must not keep the process alive.
+        scheduling.shutdown_background();
+        aside.shutdown_background();
         drop(self.reactors);
         for analyst in self.analysts {
             analyst
@@ -320,8 +322,17 @@ fn schedule_options(
     }
 }
 
-/// Creates the reactor of the scheduler, on which names are looked up, too. Visits have others.
-fn reactor() -> io::Result<Runtime> {
+/// Creates the runtime of the scheduler, which has timers and no reactor: it waits for its events
+/// and its timers at once, and no other thread has to wake it for the latter.
+fn scheduling() -> io::Result<Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+}
+
+/// Creates the reactor on which names are looked up, and the runtime of what looks on. Visits have
+/// others.
+fn aside() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
