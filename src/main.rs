@@ -1,5 +1,8 @@
 //! The gleaner binary: everything is in the library.
 
+#[cfg(target_os = "linux")]
+mod scheduling;
+
 use std::process::ExitCode;
 
 /// Many threads make and free small things, and bodies of many sizes come and go: the system's
@@ -13,5 +16,7 @@ fn main() -> ExitCode {
     // Where the system makes pages huge unasked, a few bytes in use would hold two megabytes.
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::disable_transparent_huge_pages(true);
+    #[cfg(target_os = "linux")]
+    scheduling::as_batch();
     gleaner::cli::run(std::env::args_os())
 }

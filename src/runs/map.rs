@@ -1,4 +1,4 @@
-//! Maps a run file into memory. This is the only `unsafe` code of gleaner, kept apart so that it
+//! Maps a run file into memory. This is the only `unsafe` code of the library, kept apart so that it
 //! stays the only one.
 
 use std::fs::File;
