@@ -33,8 +33,8 @@ pub(crate) fn as_batch() {
 mod tests {
     use std::{fs, thread};
 
-    /// The policy of this thread: the 41st field of its line (proc(5)), of which the second may hold
-    /// spaces.
+    /// The policy of this thread: the 41st field of its line (proc(5)), of which the second may
+    /// hold spaces.
     fn policy() -> libc::c_int {
         let line = fs::read_to_string("/proc/thread-self/stat").expect("/proc is mounted");
         let (_, fields) = line.rsplit_once(") ").expect("a name in parentheses");

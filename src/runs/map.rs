@@ -1,5 +1,5 @@
-//! Maps a run file into memory. This is the only `unsafe` code of the library, kept apart so that it
-//! stays the only one.
+//! Maps a run file into memory. This is the only `unsafe` code of the library, kept apart so that
+//! it stays the only one.
 
 use std::fs::File;
 use std::io;

@@ -194,8 +194,8 @@ fn rooms_import_only_earlier_rooms() {
     for (file, text) in sources("src") {
         let imports = imports(&text);
         let Some((room, _)) = file.split_once('/') else {
-            // main.rs, what belongs to it, and lib.rs: only what a person types leads from there into
-            // the rooms.
+            // main.rs, what belongs to it, and lib.rs: only what a person types leads from there
+            // into the rooms.
             let face = BTreeSet::from(["cli".to_owned()]);
             if !imports.is_subset(&face) {
                 wrong.push(format!("{file} imports {imports:?}"));
