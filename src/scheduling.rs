@@ -11,14 +11,15 @@
 pub(crate) fn as_batch() {
     let this_thread: libc::pid_t = 0;
     let priority: libc::c_int = 0;
+    // The functions of the C library are avoided, because those of musl do nothing.
     // SAFETY: asks for a number. No memory is passed.
-    let policy = unsafe { libc::sched_getscheduler(this_thread) };
-    if policy != libc::SCHED_OTHER {
+    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, this_thread) };
+    if policy != libc::c_long::from(libc::SCHED_OTHER) {
         return;
     }
     // SAFETY: the system reads its `sched_param`, which is one number on Linux, until the call
-    // returns, and writes nothing. The C library's function is avoided, because that of musl does
-    // nothing. If the system refuses, the usual policy stays, which is slower and no failure.
+    // returns, and writes nothing. If it refuses, the usual policy stays, which is slower and no
+    // failure.
     let _ = unsafe {
         libc::syscall(
             libc::SYS_sched_setscheduler,

@@ -42,7 +42,7 @@ pub struct Embedded {
     database: Database,
     /// The keyspaces, in the order of [`Table::ALL`]. One is created when something is first
     /// written to its table: that takes some twenty syncs, and most crawls leave tables empty.
-    tables: Vec<OnceLock<Slot>>,
+    tables: Arc<[OnceLock<Slot>]>,
     memtables: Memtables,
     compactions: Compactions,
     /// The thread that reclaims the space of deleted rows, if one is running.
@@ -119,7 +119,7 @@ impl Embedded {
                     .iter()
                     .flat_map(|row| row.split(|byte| *byte == b' '));
                 let asks = !names.any(|name| name == table.name().as_bytes());
-                store.tables[table as usize].get_or_init(|| Slot { keyspace, asks });
+                store.tables[table as usize].get_or_init(|| Slot::new(keyspace, asks));
             }
         }
         // Whoever created one may have died before its name was synced.
@@ -163,10 +163,7 @@ impl Embedded {
         let keyspace = self.open_table(table)?;
         self.sync_names()?;
         // Nobody uses it before.
-        let slot = self.tables[table as usize].get_or_init(|| Slot {
-            keyspace,
-            asks: false,
-        });
+        let slot = self.tables[table as usize].get_or_init(|| Slot::new(keyspace, false));
         Ok(&slot.keyspace)
     }
 
@@ -177,7 +174,7 @@ impl Embedded {
 
     /// Names of the tables whose memtables are sealed here alone, with a space between two.
     fn unasked(&self) -> String {
-        let slots = Table::ALL.iter().zip(&self.tables);
+        let slots = Table::ALL.iter().zip(&*self.tables);
         let names = slots.filter(|(_, slot)| slot.get().is_some_and(|slot| !slot.asks));
         let names: Vec<&str> = names.map(|(table, _)| table.name()).collect();
         names.join(" ")

@@ -8,7 +8,7 @@
 //! they are sealed here. It still asks for those of older tables, of which a fence bounds how
 //! often.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -33,14 +33,31 @@ pub(super) struct Slot {
     pub(super) keyspace: Keyspace,
     /// Whether the engine may ask for its memtables to be sealed.
     pub(super) asks: bool,
+    /// Set while its sorted files are merged by another thread than the engine's. No memtable is
+    /// sealed here then, after which the engine's thread would merge files of the same table.
+    is_merged: Mutex<bool>,
 }
 
 impl Slot {
+    pub(super) fn new(keyspace: Keyspace, asks: bool) -> Self {
+        Self {
+            keyspace,
+            asks,
+            is_merged: Mutex::default(),
+        }
+    }
+
+    pub(super) fn is_merged(&self) -> MutexGuard<'_, bool> {
+        self.is_merged
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn size(&self) -> u64 {
         self.keyspace.tree.active_memtable().size()
     }
 
-    fn has_sealed(&self) -> bool {
+    pub(super) fn has_sealed(&self) -> bool {
         self.keyspace.tree.sealed_memtable_count() > 0
     }
 }
@@ -94,10 +111,12 @@ impl Memtables {
         })
     }
 
-    /// Seals what is full of some tables, unless something of the same table is being written.
+    /// Seals what is full of some tables, unless something of the same table is being written or
+    /// merged.
     fn seal<'s>(&self, slots: impl Iterator<Item = &'s Slot>) -> Result<(), fjall::Error> {
         for slot in slots {
-            if slot.size() > self.size && !slot.has_sealed() {
+            let is_merged = slot.is_merged();
+            if slot.size() > self.size && !slot.has_sealed() && !*is_merged {
                 slot.keyspace.rotate_memtable()?;
             }
         }
