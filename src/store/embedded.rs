@@ -529,7 +529,7 @@ mod tests {
         must_end(move || {
             let mut store = Embedded::open(&path, &Options::default()).unwrap();
             store.memtables = Memtables::new(64 << 10);
-            for number in 0..20_000 {
+            for number in 0..10_000 {
                 let mut batch = Batch::new();
                 batch.put(Table::Pages, scattered(number), noise(number));
                 store.commit(batch, Durability::Process).unwrap();
@@ -537,7 +537,7 @@ mod tests {
                 // One more may be on its way when a commit stops waiting.
                 assert!(pages.tree.l0_run_count() <= compactions::MAX + 1);
             }
-            for number in 0..20_000 {
+            for number in 0..10_000 {
                 assert!(
                     store
                         .get(Table::Pages, &scattered(number))
