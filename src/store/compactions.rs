@@ -160,11 +160,13 @@ fn merge_once(
         return Ok(false);
     };
     let _merged = Merged::new(slot);
-    while slot.has_sealed() || tree.is_compacting() {
-        if is_over.load(Ordering::Relaxed) {
-            return Ok(false);
-        }
-        thread::sleep(PAUSES[0]);
+    let is_free = || !slot.has_sealed() && !tree.is_compacting();
+    wait(
+        database,
+        || Ok(is_over.load(Ordering::Relaxed) || is_free()),
+    )?;
+    if !is_free() {
+        return Ok(false);
     }
     let before = tree.current_version().id();
     let has_changed = || tree.current_version().id() != before;
