@@ -366,6 +366,7 @@ impl Store for Embedded {
                 write.insert(meta, keys::meta::UNASKED, self.unasked());
             }
         }
+        let bytes: usize = batch.sizes().map(|(_, bytes)| bytes).sum();
         for change in batch.changes {
             let Some(keyspace) = self.keyspace(change.table) else {
                 continue;
@@ -383,7 +384,7 @@ impl Store for Embedded {
         };
         write.commit().map_err(failed("commit"))?;
         (self.memtables)
-            .make_room(&self.database, &self.tables, &written)
+            .make_room(&self.database, &self.tables, &written, bytes as u64)
             .map_err(failed("seal a memtable"))?;
         (self.compactions)
             .keep_up(&self.database, &self.tables)
@@ -529,6 +530,7 @@ mod tests {
         must_end(move || {
             let mut store = Embedded::open(&path, &Options::default()).unwrap();
             store.memtables = Memtables::new(64 << 10);
+            store.memtables.share = u64::MAX;
             for number in 0..10_000 {
                 let mut batch = Batch::new();
                 batch.put(Table::Pages, scattered(number), noise(number));
@@ -546,6 +548,31 @@ mod tests {
                 );
             }
         });
+    }
+
+    /// So that a large table stops few commits, and a small one takes little memory.
+    #[test]
+    fn memtables_grow_with_their_tables() {
+        const LEAST: u64 = 64 << 10;
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = Embedded::open(directory.path(), &Options::default()).unwrap();
+        store.memtables = Memtables::new(LEAST);
+        let all = LEAST * Table::ALL.len() as u64;
+        let mut largest = Vec::new();
+        for number in 0..10_000 {
+            let mut batch = Batch::new();
+            batch.put(Table::Pages, scattered(number), noise(number));
+            store.commit(batch, Durability::Process).unwrap();
+            assert!(store.database.write_buffer_size() <= 2 * all);
+            let size = store.tables[Table::Pages as usize].get().unwrap().size();
+            match number % 1_000 {
+                0 => largest.push(size),
+                _ => *largest.last_mut().unwrap() = size.max(*largest.last().unwrap()),
+            }
+        }
+        // Of 40 MB, a thirty-second; what is being written may keep a memtable from being sealed.
+        assert!(largest[9] > 8 * LEAST, "{largest:?}");
+        assert!(largest[9] > largest[1], "{largest:?}");
     }
 
     /// Tables as older versions made them, with less memory or as much.

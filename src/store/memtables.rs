@@ -7,7 +7,14 @@
 //! there). So the engine never takes the memtables of tables that are created here for full, and
 //! they are sealed here. It still asks for those of older tables, of which a fence bounds how
 //! often.
+//!
+//! For each sorted file that it writes, the engine also syncs the journal while no commit can be
+//! written to it, and then the list of the table's files while nobody can read or write that table.
+//! So memtables grow with their tables: as long as a table is small, they take little memory, and a
+//! large one stops fewer commits.
 
+use std::cmp::Reverse;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -18,6 +25,11 @@ use super::Table;
 
 /// The least size of a memtable, in bytes, now and when older tables were created.
 pub(super) const MIN_SIZE: u64 = 1 << 20;
+/// How many times as large as its memtable a table is, if that is larger than the least size.
+const SHARE: u64 = 32;
+/// Bytes of commits after which a memtable does not grow any more. Each start reads what was
+/// written since the oldest row that is in a memtable.
+const MAX_JOURNALED: u64 = 32 << 20;
 /// The size at which the engine asks for the memtables of tables that are created here.
 pub(super) const UNBOUNDED: u64 = u64::MAX;
 /// How often the engine may ask before all that it asked before is done. Twice that, and the
@@ -36,6 +48,8 @@ pub(super) struct Slot {
     /// Set while its sorted files are merged by another thread than the engine's. No memtable is
     /// sealed here then, after which the engine's thread would merge files of the same table.
     is_merged: Mutex<bool>,
+    /// Number of bytes that had been committed when a memtable was last sealed here.
+    sealed_at: AtomicU64,
 }
 
 impl Slot {
@@ -44,6 +58,7 @@ impl Slot {
             keyspace,
             asks,
             is_merged: Mutex::default(),
+            sealed_at: AtomicU64::default(),
         }
     }
 
@@ -53,7 +68,7 @@ impl Slot {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn size(&self) -> u64 {
+    pub(super) fn size(&self) -> u64 {
         self.keyspace.tree.active_memtable().size()
     }
 
@@ -64,10 +79,15 @@ impl Slot {
 
 /// The memtables of all tables.
 pub(super) struct Memtables {
-    /// Size beyond which one is sealed, in bytes.
+    /// Size beyond which one may be sealed, in bytes.
     pub(super) size: u64,
-    /// Bytes in all of them beyond which a commit waits.
+    /// [`SHARE`], but for tests.
+    pub(super) share: u64,
+    /// Bytes in all of them beyond which the largest is sealed, without those that are being
+    /// written. With these, a commit waits beyond twice that.
     max: u64,
+    /// Bytes of all commits.
+    journaled: AtomicU64,
     fence: Mutex<Fence>,
 }
 
@@ -82,43 +102,65 @@ struct Fence {
 }
 
 impl Memtables {
-    /// For memtables of this size, in bytes.
+    /// For memtables of this size, in bytes, as long as their tables are small.
     pub(super) fn new(size: u64) -> Self {
         Self {
             size,
-            max: 2 * size * Table::ALL.len() as u64,
+            share: SHARE,
+            max: size * Table::ALL.len() as u64,
+            journaled: AtomicU64::default(),
             fence: Mutex::default(),
         }
     }
 
-    /// After a commit to some tables: seals what is full, and waits while the memtables hold more
-    /// than they should. A memtable may grow while the one before it is being written.
+    /// After a commit of some bytes to some tables: seals what is full, and waits while the
+    /// memtables hold more than they should. A memtable may grow while the one before it is being
+    /// written.
     pub(super) fn make_room(
         &self,
         database: &Database,
         slots: &[OnceLock<Slot>],
         written: &[Table],
+        bytes: u64,
     ) -> Result<(), fjall::Error> {
         self.keep_from_asking(database, slots, written)?;
-        let slot = |table: &Table| slots[*table as usize].get();
-        self.seal(written.iter().filter_map(slot))?;
+        self.journaled.fetch_add(bytes, Ordering::Relaxed);
+        for slot in written.iter().filter_map(|it| slots[*it as usize].get()) {
+            if slot.size() > self.size && !self.may_grow(slot) {
+                self.seal(slot)?;
+            }
+        }
+        let all = || slots.iter().filter_map(OnceLock::get);
+        if database.write_buffer_size() > self.max && all().map(Slot::size).sum::<u64>() > self.max
+        {
+            all()
+                .min_by_key(|slot| Reverse(slot.size()))
+                .map_or(Ok(()), |largest| self.seal(largest))?;
+        }
         wait(database, || {
-            if database.write_buffer_size() <= self.max {
+            if database.write_buffer_size() <= 2 * self.max {
                 return Ok(true);
             }
-            self.seal(slots.iter().filter_map(OnceLock::get))?;
+            all().try_for_each(|slot| self.seal(slot))?;
             Ok(false)
         })
     }
 
-    /// Seals what is full of some tables, unless something of the same table is being written or
-    /// merged.
-    fn seal<'s>(&self, slots: impl Iterator<Item = &'s Slot>) -> Result<(), fjall::Error> {
-        for slot in slots {
-            let is_merged = slot.is_merged();
-            if slot.size() > self.size && !slot.has_sealed() && !*is_merged {
-                slot.keyspace.rotate_memtable()?;
-            }
+    /// Whether a memtable beyond the least size is small beside its table.
+    fn may_grow(&self, slot: &Slot) -> bool {
+        let journaled = self.journaled.load(Ordering::Relaxed);
+        let since = journaled.saturating_sub(slot.sealed_at.load(Ordering::Relaxed));
+        since < MAX_JOURNALED && slot.size() < slot.keyspace.disk_space() / self.share
+    }
+
+    /// Seals a memtable that is beyond the least size, unless something of the same table is being
+    /// written or merged.
+    fn seal(&self, slot: &Slot) -> Result<(), fjall::Error> {
+        let is_merged = slot.is_merged();
+        if slot.size() > self.size && !slot.has_sealed() && !*is_merged {
+            slot.keyspace.rotate_memtable()?;
+            let journaled = self.journaled.load(Ordering::Relaxed);
+            slot.sealed_at.store(journaled, Ordering::Relaxed);
         }
         Ok(())
     }
