@@ -15,6 +15,7 @@ use std::time::Duration;
 use fjall::compaction::Leveled;
 use fjall::{AbstractTree as _, AnyTree, Database};
 
+use super::Table;
 use super::memtables::{Slot, wait};
 
 /// Number of sorted files in the first level of a table from which they are merged here. The engine
@@ -38,14 +39,17 @@ pub(super) struct Compactions {
 }
 
 impl Compactions {
-    /// After a commit: sees to it that sorted files are merged, and waits while there are too many.
+    /// After a commit to some tables: sees to it that their sorted files are merged, and waits while
+    /// there are too many. Others are not looked at: what the engine writes keeps out who looks.
     pub(super) fn keep_up(
         &self,
         database: &Database,
         slots: &Arc<[OnceLock<Slot>]>,
+        written: &[Table],
     ) -> Result<(), fjall::Error> {
+        let slots_of = || written.iter().map(|it| &slots[*it as usize]);
         wait(database, || {
-            let most = most(slots);
+            let most = most(slots_of());
             if most >= BEHIND {
                 self.start(database, slots)?;
             }
@@ -100,9 +104,9 @@ fn files(slot: &Slot) -> usize {
 }
 
 /// The largest of these numbers.
-fn most(slots: &[OnceLock<Slot>]) -> usize {
-    let counts = slots.iter().filter_map(OnceLock::get).map(files);
-    counts.max().unwrap_or(0)
+fn most<'s>(slots: impl IntoIterator<Item = &'s OnceLock<Slot>>) -> usize {
+    let slots = slots.into_iter().filter_map(OnceLock::get);
+    slots.map(files).max().unwrap_or(0)
 }
 
 /// Makes compactions until no table has too many files in its first level.

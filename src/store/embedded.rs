@@ -49,8 +49,8 @@ pub struct Embedded {
     reclaiming: Mutex<Option<JoinHandle<bool>>>,
 }
 
-/// Size of the journals, in bytes, beyond which rarely written tables are flushed, so that their
-/// few rows do not keep the journals of all others alive. fjall's own default is 512 MiB. Every
+/// Size of the journals, in bytes, beyond which tables with rows in the oldest one are flushed, so
+/// that the few rows of one do not keep the journals of all others alive. fjall's own default is 512 MiB. Every
 /// start reads the journals.
 const MAX_JOURNAL_BYTES: u64 = 64 << 20;
 
@@ -102,7 +102,10 @@ impl Embedded {
             path: path.to_owned(),
             database,
             tables: Table::ALL.iter().map(|_| OnceLock::new()).collect(),
-            memtables: Memtables::new(memtable.clamp(memtables::MIN_SIZE, 64 << 20)),
+            memtables: Memtables::new(
+                memtable.clamp(memtables::MIN_SIZE, 64 << 20),
+                options.memtable_bytes,
+            ),
             compactions: Compactions::default(),
             reclaiming: Mutex::new(None),
         };
@@ -127,7 +130,7 @@ impl Embedded {
         if workers > 0 {
             // The first commit would wait in the engine for what an earlier version left.
             (store.compactions)
-                .keep_up(&store.database, &store.tables)
+                .keep_up(&store.database, &store.tables, Table::ALL)
                 .map_err(failed)?;
         }
         Ok(store)
@@ -188,7 +191,7 @@ impl Embedded {
     fn open_table(&self, table: Table) -> std::result::Result<Keyspace, fjall::Error> {
         let options = || {
             // While a compaction writes a file, it holds as much in memory, because the index pins
-            // what it has read. Files are therefore as large as a memtable and not 64 MiB.
+            // what it has read. Files are therefore as large as a small memtable and not 64 MiB.
             let strategy = Leveled::default().with_table_target_size(self.memtables.size);
             layout(table)
                 .max_memtable_size(memtables::UNBOUNDED)
@@ -387,7 +390,7 @@ impl Store for Embedded {
             .make_room(&self.database, &self.tables, &written, bytes as u64)
             .map_err(failed("seal a memtable"))?;
         (self.compactions)
-            .keep_up(&self.database, &self.tables)
+            .keep_up(&self.database, &self.tables, &written)
             .map_err(failed("merge sorted files"))
     }
 
@@ -529,7 +532,7 @@ mod tests {
         let path = directory.path().to_owned();
         must_end(move || {
             let mut store = Embedded::open(&path, &Options::default()).unwrap();
-            store.memtables = Memtables::new(64 << 10);
+            store.memtables = small(64 << 10);
             store.memtables.share = u64::MAX;
             for number in 0..10_000 {
                 let mut batch = Batch::new();
@@ -550,29 +553,38 @@ mod tests {
         });
     }
 
+    fn small(size: u64) -> Memtables {
+        Memtables::new(size, size * Table::ALL.len() as u64)
+    }
+
     /// So that a large table stops few commits, and a small one takes little memory.
     #[test]
     fn memtables_grow_with_their_tables() {
         const LEAST: u64 = 64 << 10;
         let directory = tempfile::tempdir().unwrap();
-        let mut store = Embedded::open(directory.path(), &Options::default()).unwrap();
-        store.memtables = Memtables::new(LEAST);
-        let all = LEAST * Table::ALL.len() as u64;
-        let mut largest = Vec::new();
-        for number in 0..10_000 {
-            let mut batch = Batch::new();
-            batch.put(Table::Pages, scattered(number), noise(number));
-            store.commit(batch, Durability::Process).unwrap();
-            assert!(store.database.write_buffer_size() <= 2 * all);
-            let size = store.tables[Table::Pages as usize].get().unwrap().size();
-            match number % 1_000 {
-                0 => largest.push(size),
-                _ => *largest.last_mut().unwrap() = size.max(*largest.last().unwrap()),
+        let path = directory.path().to_owned();
+        must_end(move || {
+            let mut store = Embedded::open(&path, &Options::default()).unwrap();
+            store.memtables = small(LEAST);
+            let (mut on_disk, mut largest) = (0, 0);
+            for number in 0..10_000 {
+                let mut batch = Batch::new();
+                batch.put(Table::Pages, scattered(number), noise(number));
+                store.commit(batch, Durability::Process).unwrap();
+                let pages = store.tables[Table::Pages as usize].get().unwrap();
+                // What is written or merged keeps a memtable from being sealed.
+                while !pages.is_idle() {
+                    thread::yield_now();
+                }
+                on_disk = pages.keyspace.disk_space().max(on_disk);
+                let size = pages.size();
+                // A row is 4 kB.
+                assert!(size < LEAST.max(on_disk / 32) + 8_192, "{size} of {on_disk}");
+                assert!(store.database.write_buffer_size() <= store.memtables.max());
+                largest = size.max(largest);
             }
-        }
-        // Of 40 MB, a thirty-second; what is being written may keep a memtable from being sealed.
-        assert!(largest[9] > 8 * LEAST, "{largest:?}");
-        assert!(largest[9] > largest[1], "{largest:?}");
+            assert!(largest > 8 * LEAST, "{largest}");
+        });
     }
 
     /// Tables as older versions made them, with less memory or as much.

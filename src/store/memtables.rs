@@ -13,7 +13,6 @@
 //! So memtables grow with their tables: as long as a table is small, they take little memory, and a
 //! large one stops fewer commits.
 
-use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
@@ -27,8 +26,8 @@ use super::Table;
 pub(super) const MIN_SIZE: u64 = 1 << 20;
 /// How many times as large as its memtable a table is, if that is larger than the least size.
 const SHARE: u64 = 32;
-/// Bytes of commits after which a memtable does not grow any more. Each start reads what was
-/// written since the oldest row that is in a memtable.
+/// Bytes of commits during which a memtable may be beyond the least size: each start reads the
+/// journals that have rows of memtables.
 const MAX_JOURNALED: u64 = 32 << 20;
 /// The size at which the engine asks for the memtables of tables that are created here.
 pub(super) const UNBOUNDED: u64 = u64::MAX;
@@ -48,17 +47,31 @@ pub(super) struct Slot {
     /// Set while its sorted files are merged by another thread than the engine's. No memtable is
     /// sealed here then, after which the engine's thread would merge files of the same table.
     is_merged: Mutex<bool>,
-    /// Number of bytes that had been committed when a memtable was last sealed here.
-    sealed_at: AtomicU64,
+    growth: Mutex<Growth>,
+}
+
+/// How far a memtable may grow beyond the least size.
+struct Growth {
+    /// Number of the memtable that this is about.
+    memtable: u64,
+    /// Its size at most.
+    size: u64,
+    /// Number of bytes of all commits until when.
+    until: u64,
 }
 
 impl Slot {
     pub(super) fn new(keyspace: Keyspace, asks: bool) -> Self {
         Self {
+            // What a start read from the journals does not grow further.
+            growth: Mutex::new(Growth {
+                memtable: keyspace.tree.active_memtable().id(),
+                size: 0,
+                until: 0,
+            }),
             keyspace,
             asks,
             is_merged: Mutex::default(),
-            sealed_at: AtomicU64::default(),
         }
     }
 
@@ -75,6 +88,11 @@ impl Slot {
     pub(super) fn has_sealed(&self) -> bool {
         self.keyspace.tree.sealed_memtable_count() > 0
     }
+
+    /// Whether nothing of the table is being written or merged.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.has_sealed() && !*self.is_merged()
+    }
 }
 
 /// The memtables of all tables.
@@ -84,8 +102,8 @@ pub(super) struct Memtables {
     /// [`SHARE`], but for tests.
     pub(super) share: u64,
     /// Bytes in all of them beyond which the largest is sealed, without those that are being
-    /// written. With these, a commit waits beyond twice that.
-    max: u64,
+    /// written.
+    total: u64,
     /// Bytes of all commits.
     journaled: AtomicU64,
     fence: Mutex<Fence>,
@@ -102,15 +120,22 @@ struct Fence {
 }
 
 impl Memtables {
-    /// For memtables of this size, in bytes, as long as their tables are small.
-    pub(super) fn new(size: u64) -> Self {
+    /// For memtables of this size as long as their tables are small, and of this size in all, both
+    /// in bytes.
+    pub(super) fn new(size: u64, total: u64) -> Self {
         Self {
             size,
             share: SHARE,
-            max: size * Table::ALL.len() as u64,
+            total,
             journaled: AtomicU64::default(),
             fence: Mutex::default(),
         }
+    }
+
+    /// Bytes in all of them, also those that are being written, beyond which a commit waits. If no
+    /// memtable is beyond the least size, there are less.
+    pub(super) fn max(&self) -> u64 {
+        2 * self.size * Table::ALL.len() as u64
     }
 
     /// After a commit of some bytes to some tables: seals what is full, and waits while the
@@ -131,14 +156,17 @@ impl Memtables {
             }
         }
         let all = || slots.iter().filter_map(OnceLock::get);
-        if database.write_buffer_size() > self.max && all().map(Slot::size).sum::<u64>() > self.max
-        {
-            all()
-                .min_by_key(|slot| Reverse(slot.size()))
-                .map_or(Ok(()), |largest| self.seal(largest))?;
+        if database.write_buffer_size() > self.total {
+            let sizes: Vec<_> = all().map(|slot| (slot.size(), slot)).collect();
+            let idle = sizes.iter().filter(|(_, slot)| slot.is_idle());
+            if let Some((_, largest)) = idle.max_by_key(|(size, _)| *size)
+                && sizes.iter().map(|(size, _)| size).sum::<u64>() > self.total
+            {
+                self.seal(largest)?;
+            }
         }
         wait(database, || {
-            if database.write_buffer_size() <= 2 * self.max {
+            if database.write_buffer_size() <= self.max() {
                 return Ok(true);
             }
             all().try_for_each(|slot| self.seal(slot))?;
@@ -146,11 +174,24 @@ impl Memtables {
         })
     }
 
-    /// Whether a memtable beyond the least size is small beside its table.
+    /// Whether a memtable beyond the least size is small beside its table, and young.
     fn may_grow(&self, slot: &Slot) -> bool {
+        // The engine would ask with each commit.
+        if slot.asks {
+            return false;
+        }
+        let memtable = slot.keyspace.tree.active_memtable();
         let journaled = self.journaled.load(Ordering::Relaxed);
-        let since = journaled.saturating_sub(slot.sealed_at.load(Ordering::Relaxed));
-        since < MAX_JOURNALED && slot.size() < slot.keyspace.disk_space() / self.share
+        let mut growth = slot.growth.lock().unwrap_or_else(PoisonError::into_inner);
+        // The engine seals some by itself, for the sake of its journals.
+        if growth.memtable != memtable.id() {
+            *growth = Growth {
+                memtable: memtable.id(),
+                size: slot.keyspace.disk_space() / self.share,
+                until: journaled + MAX_JOURNALED,
+            };
+        }
+        memtable.size() < growth.size && journaled < growth.until
     }
 
     /// Seals a memtable that is beyond the least size, unless something of the same table is being
@@ -159,8 +200,6 @@ impl Memtables {
         let is_merged = slot.is_merged();
         if slot.size() > self.size && !slot.has_sealed() && !*is_merged {
             slot.keyspace.rotate_memtable()?;
-            let journaled = self.journaled.load(Ordering::Relaxed);
-            slot.sealed_at.store(journaled, Ordering::Relaxed);
         }
         Ok(())
     }
