@@ -39,8 +39,9 @@ pub(super) struct Compactions {
 }
 
 impl Compactions {
-    /// After a commit to some tables: sees to it that their sorted files are merged, and waits while
-    /// there are too many. Others are not looked at: what the engine writes keeps out who looks.
+    /// After a commit to some tables: sees to it that their sorted files are merged, and waits
+    /// while there are too many. Others are not looked at: what the engine writes keeps out who
+    /// looks.
     pub(super) fn keep_up(
         &self,
         database: &Database,

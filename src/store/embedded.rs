@@ -50,8 +50,8 @@ pub struct Embedded {
 }
 
 /// Size of the journals, in bytes, beyond which tables with rows in the oldest one are flushed, so
-/// that the few rows of one do not keep the journals of all others alive. fjall's own default is 512 MiB. Every
-/// start reads the journals.
+/// that the few rows of one do not keep the journals of all others alive. fjall's own default is
+/// 512 MiB. Every start reads the journals.
 const MAX_JOURNAL_BYTES: u64 = 64 << 20;
 
 /// Returns the on-disk layout of a table.

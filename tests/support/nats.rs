@@ -6,6 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Instant;
 
 use gleaner::broker::{Address, Broker, Nats};
@@ -80,12 +81,18 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Ports that were free a moment ago.
+/// Ports that were free a moment ago, below those that the system gives to connections and to
+/// servers that ask for any: one of these may be taken before a server is started.
 fn free_ports(count: usize) -> Vec<u16> {
-    let bind = |_| TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
-    let listeners: Vec<_> = (0..count).map(bind).collect();
-    let port = |it: &TcpListener| it.local_addr().expect("it is bound").port();
-    listeners.iter().map(port).collect()
+    const FIRST: u16 = 10_000;
+    const PORTS: u16 = 20_000;
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    // Another process that does the same begins elsewhere.
+    let start = (std::process::id() % u32::from(PORTS)) as u16;
+    let next = || FIRST + start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % PORTS;
+    let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    let ports = std::iter::repeat_with(next).take(usize::from(PORTS));
+    ports.filter(is_free).take(count).collect()
 }
 
 impl Servers {
