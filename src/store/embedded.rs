@@ -578,11 +578,8 @@ mod tests {
                 }
                 on_disk = pages.keyspace.disk_space().max(on_disk);
                 let size = pages.size();
-                // A row is 4 kB.
-                assert!(
-                    size < LEAST.max(on_disk / 32) + 8_192,
-                    "{size} of {on_disk}"
-                );
+                // Twice that, since a merge that begins meanwhile keeps it from being sealed.
+                assert!(size < 2 * LEAST.max(on_disk / 32), "{size} of {on_disk}");
                 assert!(store.database.write_buffer_size() <= store.memtables.max());
                 largest = size.max(largest);
             }
