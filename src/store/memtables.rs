@@ -156,14 +156,12 @@ impl Memtables {
             }
         }
         let all = || slots.iter().filter_map(OnceLock::get);
-        if database.write_buffer_size() > self.total {
-            let sizes: Vec<_> = all().map(|slot| (slot.size(), slot)).collect();
-            let idle = sizes.iter().filter(|(_, slot)| slot.is_idle());
-            if let Some((_, largest)) = idle.max_by_key(|(size, _)| *size)
-                && sizes.iter().map(|(size, _)| size).sum::<u64>() > self.total
-            {
-                self.seal(largest)?;
-            }
+        let idle = || all().filter(|slot| slot.is_idle());
+        if database.write_buffer_size() > self.total
+            && all().map(Slot::size).sum::<u64>() > self.total
+            && let Some(largest) = idle().max_by_key(|slot| slot.size())
+        {
+            self.seal(largest)?;
         }
         wait(database, || {
             if database.write_buffer_size() <= self.max() {
